@@ -1,6 +1,5 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
-import { type Fields, withCauses, wordsOf } from '../sql/clients.js'
-import { withoutValues } from '../sql/values-in-errors.js'
+import { type Fields, findErrorCode, type OwnCodes, SqlStoreError, withCauses, wordsOf } from '../sql/errors.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
@@ -49,14 +48,8 @@ export type MySqlStoreErrorCode =
   | 'record_ended'
 
 /** Check `code`; `cause` is the client's own error. The message contains no key and no body. */
-export class MySqlStoreError extends Error {
+export class MySqlStoreError extends SqlStoreError<MySqlStoreErrorCode> {
   override readonly name = 'MySqlStoreError'
-  readonly code: MySqlStoreErrorCode
-
-  constructor(code: MySqlStoreErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options)
-    this.code = code
-  }
 }
 recognizeAcrossCopies(MySqlStoreError, 'MySqlStoreError')
 
@@ -84,11 +77,6 @@ export function notOpenError(cause?: unknown): MySqlStoreError {
   )
 }
 
-/** An error that a client has for a statement of the store, of which nothing is left in it. */
-export function withoutStatement(error: unknown): unknown {
-  return error instanceof MySqlStoreError ? error : withoutValues(error)
-}
-
 export function storeError(error: unknown): MySqlStoreError {
   if (error instanceof MySqlStoreError) return error
   const code = codeOf(error)
@@ -98,12 +86,7 @@ export function storeError(error: unknown): MySqlStoreError {
 function codeOf(error: unknown): ClientsCode {
   const number = errorNumberOf(error)
   if (number === null) return isPoolsRefusal(error) ? 'connections_exhausted' : 'connection_lost'
-  return meaningOf(number)
-}
-
-function meaningOf(number: number): ClientsCode {
-  const codes = Object.keys(NUMBERS) as ClientsCode[]
-  return codes.find((code) => NUMBERS[code]?.includes(number)) ?? 'database_failed'
+  return findErrorCode(OWN_CODES, number) ?? 'database_failed'
 }
 
 type ClientsCode = Exclude<
@@ -152,7 +135,7 @@ export function isConflict(error: unknown): boolean {
 /** Whether the connection is still usable after this error: the server refused one statement. */
 export function isRefusedStatement(error: unknown): boolean {
   const number = errorNumberOf(error)
-  if (number === null || meaningOf(number) === 'connection_lost') return false
+  if (number === null || findErrorCode(OWN_CODES, number) === 'connection_lost') return false
   return !withCauses(error).some(({ fatal }) => fatal === true)
 }
 
@@ -172,16 +155,16 @@ const DEADLOCK = 1213
 const LOCK_NOWAIT = 3572
 
 /** https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html, https://mariadb.com/kb/en/mariadb-error-code-reference/ */
-const NUMBERS: Readonly<Partial<Record<ClientsCode, readonly number[]>>> = {
-  connections_exhausted: [1040, 1203, 1226],
-  permission_denied: [1044, 1045, 1142, 1143, 1227],
-  schema_missing: [1046, 1049, 1054, 1146],
-  read_only: [1290, 1792, 1836],
-  record_locked: [LOCK_WAIT_TIMEOUT, LOCK_NOWAIT],
-  contended: [RECORD_CHANGED, DEADLOCK],
-  connection_lost: [1053, 1077, 1152, 1158, 1159, 1160, 1161, 1184, 1317, 1927, 3169, 4031],
-  packet_too_large: [1153],
-  database_full: [1021, 1037, 1038, 1041, 1114, 1206],
+const OWN_CODES: OwnCodes<ClientsCode> = {
+  schema_missing: '1046 1049 1054 1146',
+  permission_denied: '1044 1045 1142 1143 1227',
+  read_only: '1290 1792 1836',
+  record_locked: `${LOCK_WAIT_TIMEOUT} ${LOCK_NOWAIT}`,
+  contended: `${RECORD_CHANGED} ${DEADLOCK}`,
+  connections_exhausted: '1040 1203 1226',
+  connection_lost: '1053 1077 1152 1158 1159 1160 1161 1184 1317 1927 3169 4031',
+  packet_too_large: '1153',
+  database_full: '1021 1037 1038 1041 1114 1206',
 }
 
 export const ADVICE: Readonly<Record<ClientsCode, string>> = {

@@ -70,7 +70,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   constructor(options: MySqlStoreOptions<Given>) {
     const { pool, prefix, sweeps, transactions } = readOptions(options)
     this.place = prefix
-    this.#turns = new PoolTurns((event) => this.#emit(event), 'connectionLimit')
+    this.#turns = new PoolTurns((event) => this.#emit(event), 'connectionLimit', MySqlStoreError)
     this.#database = new Database(pool, prefix, this.#turns)
     const statements = statementsOn(prefix)
     this.#records = new Records(this.#database, statements)

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
-import { type PoolTurns, staysReadOnly } from '../sql/clients.js'
-import { isReadOnly, isRefusedStatement, PostgresStoreError, withoutStatement } from './errors.js'
+import { ignored, limitSilence, type PoolTurns, staysReadOnly } from '../sql/clients.js'
+import { withoutStatement } from '../sql/errors.js'
+import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './statements.js'
 
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */
@@ -52,9 +53,6 @@ export function isEnded(pool: PostgresPool): boolean {
   return ended === true || ending === true
 }
 
-/** A server that is silent for this long is considered lost; otherwise TCP would keep the connection for 15 minutes. */
-const SILENCE_MS = 30_000
-
 /**
  * Sends over a pool; reports the number of waiting callers if a statement does not get a connection soon.
  * `prepares`: whether statements with a name are prepared, once for each connection.
@@ -62,7 +60,13 @@ const SILENCE_MS = 30_000
 export function sendOver(pool: PostgresPool, turns: PoolTurns, prepares: boolean): Send {
   heedFromTheStart(pool)
   return async (statement, isUrgent) => {
-    const connection = await connectionOf(pool, turns, isUrgent)
+    const connection = await (pool.idleCount > 0
+      ? pool.connect()
+      : turns.connect(
+          () => pool.connect(),
+          () => pool.waitingCount,
+          isUrgent,
+        ))
     connection.on('error', ignored)
     let isGood = false
     try {
@@ -123,58 +127,10 @@ export function heedFromTheStart(pool: PostgresPool): void {
 
 const HEEDED = new WeakSet<PostgresPool>()
 
-const LONG_WAIT_MS = 100
-
-async function connectionOf(pool: PostgresPool, turns: PoolTurns, isUrgent: boolean): Promise<PostgresConnection> {
-  if (pool.idleCount > 0) return pool.connect()
-  const timer = setTimeout(() => {
-    // Zero if the pool is still opening a connection for this statement.
-    if (pool.waitingCount > 0) turns.report(pool.waitingCount)
-  }, LONG_WAIT_MS).unref()
-  try {
-    return await (isUrgent ? connectedInTime(pool, turns) : pool.connect())
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** A connection that comes too late goes at once to the next command that waits. */
-function connectedInTime(pool: PostgresPool, turns: PoolTurns): Promise<PostgresConnection> {
-  const before = pool.waitingCount
-  const connected = pool.connect()
-  if (pool.waitingCount === before) return connected // The pool opens one for this statement, which takes nobody's turn.
-  return new Promise((resolve, reject) => {
-    let isGivenUp = false
-    const limit = setTimeout(() => {
-      isGivenUp = true
-      reject(new PostgresStoreError('connections_exhausted', turns.missed))
-    }, turns.longestMs).unref()
-    connected.then(
-      (connection) => {
-        clearTimeout(limit)
-        if (isGivenUp) connection.release()
-        else resolve(connection)
-      },
-      (error) => {
-        clearTimeout(limit)
-        reject(error)
-      },
-    )
-  })
-}
-
 /** Rejects if the server stays silent. */
 export function answered<Result>(query: Promise<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      reject(new PostgresStoreError('connection_lost', `The database did not answer for ${SILENCE_MS} ms.`))
-    }, SILENCE_MS).unref()
-    query.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
+  return limitSilence(query, PostgresStoreError)
 }
-
-/** Without a listener, a broken connection would crash the process; its statement fails anyway. */
-function ignored(): void {}
 
 /** The members of `pg`'s protocol object that a pipeline uses; its native client has none. */
 interface Protocol {

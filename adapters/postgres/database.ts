@@ -1,6 +1,7 @@
 import { despiteConflicts, type PoolTurns } from '../sql/clients.js'
+import { withoutStatement } from '../sql/errors.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
-import { isSerializationFailure, storeError, withoutStatement } from './errors.js'
+import { isSerializationFailure, storeError } from './errors.js'
 import { type Row, rowOf, rowsOf } from './reply.js'
 
 /**

@@ -1,6 +1,15 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
-import { isEndedByWork, withCauses, wordsOf } from '../sql/clients.js'
-import { withoutValues } from '../sql/values-in-errors.js'
+import {
+  findErrorCode,
+  isEndedByWork,
+  OWNERSHIP_ERRORS,
+  type OwnCodes,
+  SqlStoreError,
+  withCauses,
+  wordsOf,
+} from '../sql/errors.js'
+
+const READ_ONLY = '25006'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
@@ -53,112 +62,90 @@ export type PostgresStoreErrorCode =
   | 'transaction_rolled_back'
 
 /** Check `code`; `cause` is the client's own error. The message contains no key and no body. */
-export class PostgresStoreError extends Error {
+export class PostgresStoreError extends SqlStoreError<PostgresStoreErrorCode> {
   override readonly name = 'PostgresStoreError'
-  readonly code: PostgresStoreErrorCode
-
-  constructor(code: PostgresStoreErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options)
-    this.code = code
-  }
 }
 recognizeAcrossCopies(PostgresStoreError, 'PostgresStoreError')
-
-/** An error that a client has for a statement of the store, of which nothing is left in it. */
-export function withoutStatement(error: unknown): unknown {
-  return error instanceof PostgresStoreError ? error : withoutValues(error)
-}
 
 export function storeError(error: unknown, schema: string): PostgresStoreError {
   if (error instanceof PostgresStoreError) return error
   const code = codeOf(error)
-  return new PostgresStoreError(code, `${ADVICE[code](schema)} The client said: ${wordsOf(error)}`, { cause: error })
+  const advice = ADVICE[code].replaceAll('{schema}', schema)
+  return new PostgresStoreError(code, `${advice} The client said: ${wordsOf(error)}`, { cause: error })
 }
 
 function codeOf(error: unknown): PostgresStoreErrorCode {
-  const sqlState = sqlStateOf(error)
-  if (sqlState === null) {
-    if (isPoolTimeout(error)) return 'connections_exhausted'
-    if (isEndedByWork(error)) return 'transaction_unmarked'
-    return isLostConnection(error) ? 'connection_lost' : 'database_failed'
-  }
-  return BY_SQL_STATE[sqlState] ?? BY_CLASS[sqlState.slice(0, 2)] ?? 'database_failed'
+  const state = sqlStateOf(error)
+  if (state !== null) return findErrorCode(OWN_CODES, state, state.slice(0, 2)) ?? 'database_failed'
+  if (isPoolTimeout(error)) return 'connections_exhausted'
+  if (isEndedByWork(error)) return 'transaction_unmarked'
+  return isLostConnection(error) ? 'connection_lost' : 'database_failed'
 }
 
-const READ_ONLY = '25006'
-
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html; codes with `OP` are the schema's own. */
-const BY_SQL_STATE: Readonly<Record<string, PostgresStoreErrorCode>> = {
-  '3F000': 'schema_missing',
-  '42883': 'schema_missing',
-  '42P01': 'schema_missing',
-  '42501': 'permission_denied',
-  [READ_ONLY]: 'read_only',
-  '55P03': 'record_locked',
-  '40001': 'contended',
-  '40P01': 'contended',
-  '26000': 'statement_unprepared',
-  '42P05': 'statement_unprepared',
-  '25P02': 'transaction_rolled_back',
-  '57014': 'timed_out',
-  '53300': 'connections_exhausted',
-  '08P01': 'database_failed',
-  '57P01': 'connection_lost',
-  '57P02': 'connection_lost',
-  '57P03': 'connection_lost',
-  OP001: 'record_unreadable',
-  OP002: 'transaction_unmarked',
-  OP003: 'record_absent',
-  OP004: 'record_taken',
-  OP005: 'record_ended',
-  OP006: 'transaction_taken',
-  OP007: 'nothing_written',
+/**
+ * By SQLSTATE, or by its class, the first two characters: https://www.postgresql.org/docs/current/errcodes-appendix.html. Those with `OP`
+ * are the schema's own.
+ */
+const OWN_CODES: OwnCodes<PostgresStoreErrorCode> = {
+  schema_missing: '3F000 42883 42P01',
+  permission_denied: '42501',
+  read_only: READ_ONLY,
+  record_unreadable: 'OP001',
+  record_locked: '55P03',
+  contended: '40001 40P01',
+  statement_unprepared: '26000 42P05',
+  timed_out: '57014',
+  connections_exhausted: '53300',
+  connection_lost: '08 57P01 57P02 57P03',
+  database_full: '53',
+  database_failed: '08P01',
+  transaction_unmarked: 'OP002',
+  transaction_taken: 'OP006',
+  nothing_written: 'OP007',
+  record_absent: 'OP003',
+  record_taken: 'OP004',
+  record_ended: 'OP005',
+  transaction_rolled_back: '25P02',
 }
 
-const BY_CLASS: Readonly<Record<string, PostgresStoreErrorCode>> = {
-  '08': 'connection_lost',
-  '53': 'database_full',
-}
-
-const ADVICE: Readonly<Record<PostgresStoreErrorCode, (schema: string) => string>> = {
-  schema_missing: (schema) =>
-    `The schema "${schema}" does not exist, or has another version: call \`await store.migrate()\` when the process starts, ` +
+const ADVICE: Readonly<Record<PostgresStoreErrorCode, string>> = {
+  schema_missing:
+    'The schema "{schema}" does not exist, or has another version: call `await store.migrate()` when the process starts, ' +
     "or run the text of `PostgresStore.schemaSql()` with a migration tool. Check also that this is the store's database.",
-  permission_denied: (schema) =>
-    `The role lacks permissions in the schema "${schema}". Have its owner run \`PostgresStore.schemaSql()\`, and grant: ` +
-    `GRANT USAGE ON SCHEMA "${schema}" TO the_role; ` +
-    `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO the_role.`,
-  read_only: () => 'The session is read-only, or the server is a replica: the store needs the primary.',
-  record_unreadable: () =>
+  permission_denied:
+    'The role lacks permissions in the schema "{schema}". Have its owner run `PostgresStore.schemaSql()`, and grant: ' +
+    'GRANT USAGE ON SCHEMA "{schema}" TO the_role; ' +
+    'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "{schema}" TO the_role.',
+  read_only: 'The session is read-only, or the server is a replica: the store needs the primary.',
+  record_unreadable:
     'The record cannot be read, because a later version of the library wrote it. It was left unchanged.',
-  record_locked: () => 'A transaction holds the record, and did not end in time.',
-  contended: () => 'The command lost to other transactions repeatedly.',
-  statement_unprepared: () =>
+  record_locked: 'A transaction holds the record, and did not end in time.',
+  contended: 'The command lost to other transactions repeatedly.',
+  statement_unprepared:
     'A pooler gave the prepared statement to another session: leave out `prepares: true`, or use PgBouncer 1.21 or later with ' +
     '`max_prepared_statements` above 0.',
-  timed_out: () =>
+  timed_out:
     'The command took too long and was cancelled. Set statement_timeout to at least a second, and find out what keeps the ' +
     'database busy.',
-  connections_exhausted: () =>
+  connections_exhausted:
     'There was no connection in time. Give the store its own small pool, from which no handler takes connections.',
-  connection_lost: () => 'The connection to the database was refused or broke.',
-  database_full: () => 'The database is out of space or memory.',
-  client_unsuitable: () => 'The client returned an unknown format.',
-  database_failed: () => 'The database failed.',
-  transaction_unmarked: () =>
+  connection_lost: 'The connection to the database was refused or broke.',
+  database_full: 'The database is out of space or memory.',
+  client_unsuitable: 'The client returned an unknown format.',
+  database_failed: 'The database failed.',
+  transaction_unmarked:
     'This is not the transaction that was opened for this run, or a statement of the work has ended it: use the `tx` that `work` ' +
     'received, only while the transaction is open, and leave COMMIT and ROLLBACK to the store.',
-  transaction_taken: () => 'This transaction belongs to another run: give each run its own transaction.',
-  nothing_written: () =>
+  transaction_taken: 'This transaction belongs to another run: give each run its own transaction.',
+  nothing_written:
     'Nothing was written in this transaction. Probably the writes went over another connection, and stay: use the `tx` that the work ' +
     'received, in every statement, and not the pool or the client; with `completeIn`, complete the record as the last statement of ' +
     'the transaction with the effects. Or there was nothing to write, such as an UPDATE that matched no row: then give ' +
     '`transaction` the option `allowEmpty: true`.',
-  record_absent: (schema) =>
-    `There is no record of this run in the schema "${schema}" of this database: use the database that the store was given.`,
-  record_taken: () => 'This run lost its lease, and another attempt owns the record.',
-  record_ended: () => 'This run has already ended.',
-  transaction_rolled_back: () =>
+  ...OWNERSHIP_ERRORS,
+  record_absent:
+    'There is no record of this run in the schema "{schema}" of this database: use the database that the store was given.',
+  transaction_rolled_back:
     'A statement in the transaction had failed, so the database rolls it back: let the error end the work, or use a savepoint.',
 }
 

@@ -8,13 +8,13 @@ import {
   type StepChange,
   type Transactions,
 } from '../../src/core/index.js'
+import { withoutStatement } from '../sql/errors.js'
 import {
   isRefusedStatement,
   PostgresStoreError,
   type PostgresStoreErrorCode,
   sqlStateOf,
   storeError,
-  withoutStatement,
 } from './errors.js'
 import { readEntered, recordedIn, rowOf, text } from './reply.js'
 import type { Statement, Statements } from './statements.js'

@@ -68,7 +68,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     const { client, schema, sweeps, prepares, transactions } = readOptions(options)
     if ('pool' in client && client.pool === transactions) warnOnce('ONCE_PER_KEY_SHARED_POOL', SHARED_POOL)
     this.place = schema
-    this.#turns = new PoolTurns((event) => this.#emit(event), 'max')
+    this.#turns = new PoolTurns((event) => this.#emit(event), 'max', PostgresStoreError)
     this.#database = new Database(client, schema, this.#turns, prepares)
     this.#statements = statementsOf(schema)
     this.#transactions = transactions && new InTransaction(opened(transactions, prepares), this.#statements, schema)

@@ -2,40 +2,7 @@ import { optionRules, resolveOptions, type StoreEvent } from '../../src/core/ind
 
 // What the clients of MySQL and of Postgres have in common.
 
-// --- their errors
-
-/**
- * Where clients put the database's own error (Sequelize: `parent`, TypeORM: `driverError`, Prisma: `meta`, others:
- * `cause`).
- */
-const INSIDE = ['cause', 'parent', 'original', 'driverError', 'meta', 'driverAdapterError'] as const
-
-export type Fields = Readonly<Record<string, unknown>>
-
-/** From the outermost to the innermost error; of an AggregateError (several addresses), only the first error. */
-export function withCauses(error: unknown): Fields[] {
-  const found: Fields[] = []
-  const waiting = [error]
-  while (waiting.length > 0 && found.length < 10) {
-    const next = waiting.shift()
-    if (typeof next !== 'object' || next === null || found.includes(next as Fields)) continue
-    const fields = next as Fields
-    found.push(fields)
-    waiting.push(...INSIDE.map((name) => fields[name]), Array.isArray(fields.errors) ? fields.errors[0] : undefined)
-  }
-  return found
-}
-
-/** What the client, or the database behind it, said. */
-export function wordsOf(error: unknown): string {
-  const innermost = withCauses(error).findLast(({ message }) => typeof message === 'string' && message !== '')
-  return innermost === undefined ? 'nothing.' : String(innermost.message)
-}
-
-/** Whether the client sends nothing in the transaction any more: Sequelize's words, where the work has called `commit` or `rollback`. */
-export function isEndedByWork(error: unknown): boolean {
-  return /has been called on this transaction/.test(wordsOf(error))
-}
+// --- their conflicts
 
 /** How often a statement is sent that the database rolls back each time, in favour of another one. */
 const MOST_TRIES = 10
@@ -58,6 +25,7 @@ export async function despiteConflicts<Result>(
   }
 }
 
+const LONG_WAIT_MS = 100
 const REPORTED_EVERY_MS = 10_000
 
 /**
@@ -79,9 +47,12 @@ export class PoolTurns {
    */
   longestMs = LONGEST_WAIT_MS
 
+  readonly #StoreError: StoreErrorClass
+
   /** `most`: the client's name of the size of a pool. */
-  constructor(emit: (event: StoreEvent) => void, most: string) {
+  constructor(emit: (event: StoreEvent) => void, most: string, StoreError: StoreErrorClass) {
     this.#emit = emit
+    this.#StoreError = StoreError
     this.#advice =
       `Give the store its own pool, from which no handler takes connections. If it has one, raise its \`${most}\`, and find out ` +
       'what keeps the database busy.'
@@ -93,19 +64,68 @@ export class PoolTurns {
     this.longestMs = Math.min(this.longestMs, storeTimeoutMs * SHARE_OF_LIMIT)
   }
 
-  /** Reports so many that wait, at most each ten seconds. */
-  report(waiting: number): void {
+  /**
+   * Takes a connection from the pool, and reports how many commands wait if it does not come soon. `isUrgent`: late, it is worth nothing.
+   * `countWaiting` returns `undefined` where the pool does not say.
+   */
+  async connect<Connection extends { release(): unknown }>(
+    take: () => Promise<Connection>,
+    countWaiting: () => number | undefined,
+    isUrgent: boolean,
+  ): Promise<Connection> {
+    const before = countWaiting()
+    const timer = setTimeout(() => this.#report(countWaiting() ?? 0), LONG_WAIT_MS).unref()
+    try {
+      const taken = take()
+      // Unless the pool opens one for this command, which takes nobody's turn.
+      const waits = isUrgent && (before === undefined || countWaiting() !== before)
+      return await (waits ? this.#inTime(taken) : taken)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** A connection that comes too late goes at once to the next command that waits. */
+  #inTime<Connection extends { release(): unknown }>(taken: Promise<Connection>): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      let isGivenUp = false
+      const limit = setTimeout(() => {
+        isGivenUp = true
+        const missed = `There was no connection within ${this.longestMs} ms: nothing was sent.`
+        reject(new this.#StoreError('connections_exhausted', missed))
+      }, this.longestMs).unref()
+      taken
+        .then((connection) => (isGivenUp ? void connection.release() : resolve(connection)), reject)
+        .finally(() => clearTimeout(limit))
+    })
+  }
+
+  /** At most each ten seconds. Zero if the pool is still opening a connection for the command. */
+  #report(waiting: number): void {
     const now = performance.now()
-    if (now < this.#reportedAt + REPORTED_EVERY_MS) return
+    if (waiting === 0 || now < this.#reportedAt + REPORTED_EVERY_MS) return
     this.#reportedAt = now
     this.#emit({ type: 'connections_exhausted', waiting, advice: this.#advice })
   }
-
-  /** The message of one that was given up. */
-  get missed(): string {
-    return `There was no connection within ${this.longestMs} ms: nothing was sent.`
-  }
 }
+
+type StoreErrorClass = new (code: 'connections_exhausted' | 'connection_lost', message: string) => Error
+
+/** A server that is silent for this long is considered lost; otherwise TCP would keep the connection for 15 minutes. */
+const SILENCE_MS = 30_000
+
+/** Settles as what was sent does, or rejects if the server stays silent. */
+export function limitSilence<Result>(sent: Promise<Result>, StoreError: StoreErrorClass): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new StoreError('connection_lost', `The database did not answer for ${SILENCE_MS} ms.`))
+    }, SILENCE_MS).unref()
+    sent.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+/** Without a listener, a broken connection would crash the process; its statement fails anyway. */
+export function ignored(): void {}
 
 // --- their sessions
 

@@ -1,4 +1,5 @@
 import type { Answer, ListedRecord, ListedRecords, machine } from '../../src/core/index.js'
+import { OWNERSHIP_ERRORS } from './errors.js'
 
 export type StoredRecord = machine.StoredRecord
 export type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
@@ -134,6 +135,17 @@ export function integer(row: Row, column: string): number {
   const value = row[column]
   if (!Number.isSafeInteger(value)) throw new DamagedRow(column)
   return value as number
+}
+
+/** @throws the store's error unless the record is in flight, and has this token. */
+export function requireOwned(
+  record: StoredRecord | null,
+  token: string,
+  StoreError: new (code: keyof typeof OWNERSHIP_ERRORS, message: string) => Error,
+): InFlight {
+  if (record?.token === token && record.state === 'in-flight') return record
+  const code = record === null ? 'record_absent' : record.token === token ? 'record_ended' : 'record_taken'
+  throw new StoreError(code, OWNERSHIP_ERRORS[code])
 }
 
 export const LATER_FORMAT = 'a later version of the library wrote it, in a format that this version does not know'

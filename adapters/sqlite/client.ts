@@ -1,3 +1,5 @@
+import { wordsOf } from '../sql/errors.js'
+
 /**
  * The members of an open `DatabaseSync` of `node:sqlite`, or of an open `Database` of better-sqlite3, that the store
  * uses.
@@ -82,11 +84,6 @@ export function resultCodeOf(error: unknown): ResultCode | null {
   const isIt = (name: ResultCode) =>
     typeof errcode === 'number' ? (errcode & 0xff) === RESULTS[name] : `${code}_`.startsWith(`${name}_`)
   return names.find(isIt) ?? null
-}
-
-export function wordsOf(error: unknown): string {
-  const { message } = (typeof error === 'object' && error !== null ? error : {}) as { readonly message?: unknown }
-  return typeof message === 'string' && message !== '' ? message : 'nothing'
 }
 
 /** A row whose bytes are a `Uint8Array`: libSQL's driver has them so in a single row, and as an `ArrayBuffer` in a list. */

@@ -1,4 +1,4 @@
-import { NOTHING_WRITTEN_INSIDE } from '../sql/ownership.js'
+import { NOTHING_WRITTEN_INSIDE, withoutStatement, wordsOf } from '../sql/errors.js'
 import {
   prepared,
   type Row,
@@ -7,9 +7,8 @@ import {
   type SqliteStatement,
   type SqliteValue,
   withBytes,
-  wordsOf,
 } from './client.js'
-import { SqliteStoreError, storeError, withoutStatement } from './errors.js'
+import { SqliteStoreError, storeError } from './errors.js'
 import { Settings } from './settings.js'
 import { SCHEMA_VERSION, schemaSql, statementsOn } from './table.js'
 

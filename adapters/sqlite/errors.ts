@@ -1,6 +1,6 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
-import { withoutValues } from '../sql/values-in-errors.js'
-import { type ResultCode, resultCodeOf, wordsOf } from './client.js'
+import { findErrorCode, type OwnCodes, SqlStoreError, wordsOf } from '../sql/errors.js'
+import { resultCodeOf } from './client.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
@@ -44,21 +44,10 @@ export type SqliteStoreErrorCode =
   | 'record_ended'
 
 /** Check `code`; `cause` is the driver's own error. The message contains no key and no body. */
-export class SqliteStoreError extends Error {
+export class SqliteStoreError extends SqlStoreError<SqliteStoreErrorCode> {
   override readonly name = 'SqliteStoreError'
-  readonly code: SqliteStoreErrorCode
-
-  constructor(code: SqliteStoreErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options)
-    this.code = code
-  }
 }
 recognizeAcrossCopies(SqliteStoreError, 'SqliteStoreError')
-
-/** An error that a client has for a statement of the store, of which nothing is left in it. */
-export function withoutStatement(error: unknown): unknown {
-  return error instanceof SqliteStoreError ? error : withoutValues(error)
-}
 
 export function storeError(error: unknown): SqliteStoreError {
   if (error instanceof SqliteStoreError) return error
@@ -77,7 +66,7 @@ function codeOf(error: unknown): DriversCode {
   if (IS_OPEN.test(words)) return 'connection_in_use'
   if (IS_CLOSED.test(words)) return 'database_closed'
   const result = resultCodeOf(error)
-  return (result && BY_RESULT[result]) ?? 'database_failed'
+  return (result && findErrorCode(OWN_CODES, result)) ?? 'database_failed'
 }
 
 /** SQLite has no result code for this; the last one is better-sqlite3's message. */
@@ -86,20 +75,17 @@ const IS_OPEN = /(within|inside) a transaction|connection is busy executing a qu
 /** The drivers' own messages: they do not ask SQLite. */
 const IS_CLOSED = /not open|is closed|has been finalized/
 
-const BY_RESULT: Readonly<Partial<Record<ResultCode, DriversCode>>> = {
-  SQLITE_BUSY: 'database_busy',
-  SQLITE_LOCKED: 'database_busy',
-  SQLITE_NOMEM: 'database_full',
-  SQLITE_READONLY: 'read_only',
-  SQLITE_CORRUPT: 'database_corrupt',
-  SQLITE_FULL: 'database_full',
-  SQLITE_NOTADB: 'database_corrupt',
-}
-
 type DriversCode = Exclude<
   SqliteStoreErrorCode,
   'database_unsuitable' | 'schema_unknown' | 'transaction_unmarked' | 'nothing_written' | `record_${string}`
 >
+
+const OWN_CODES: OwnCodes<DriversCode> = {
+  database_busy: 'SQLITE_BUSY SQLITE_LOCKED',
+  database_full: 'SQLITE_FULL SQLITE_NOMEM',
+  read_only: 'SQLITE_READONLY',
+  database_corrupt: 'SQLITE_CORRUPT SQLITE_NOTADB',
+}
 
 const ADVICE: Readonly<Record<DriversCode, string>> = {
   connection_in_use:

@@ -7,8 +7,8 @@ import {
   type StepChange,
   type SynchronousTransactions,
 } from '../../src/core/index.js'
-import { ABSENT, owned } from '../sql/ownership.js'
-import { wordsOf } from './client.js'
+import { OWNERSHIP_ERRORS, wordsOf } from '../sql/errors.js'
+import { requireOwned } from '../sql/record-columns.js'
 import { type Connection, nothingWrittenInsideError } from './connection.js'
 import { SqliteStoreError, storeError } from './errors.js'
 import type { Records } from './records.js'
@@ -57,7 +57,7 @@ export class InTransaction implements SynchronousTransactions {
 
   step(key: string, token: string, label: string): RecordedResult {
     const now = this.#records.now()
-    const found = owned(this.#records.find(key, now), token, SqliteStoreError)
+    const found = requireOwned(this.#records.find(key, now), token, SqliteStoreError)
     this.#records.write(key, { ...found, uncertain: true }, found)
     const recorded = found.steps?.find((step) => step.label === label && step.state === 'done')
     return recorded === undefined ? null : { result: recorded.result }
@@ -65,7 +65,7 @@ export class InTransaction implements SynchronousTransactions {
 
   stepDone(key: string, token: string, change: StepChange): void {
     this.#connection.checkMark()
-    const found = owned(this.#records.find(key, this.#records.now()), token, SqliteStoreError)
+    const found = requireOwned(this.#records.find(key, this.#records.now()), token, SqliteStoreError)
     const steps = machine.applyStep(found.steps, change)
     this.#records.write(key, { ...found, steps }, found)
   }
@@ -106,14 +106,16 @@ export function completeByHand(connection: Connection, records: Records, key: st
     connection.checkApplicationsTransaction()
     completeIn(records, key, completion)
   } catch (error) {
-    if (/no such table/.test(wordsOf(error))) throw new SqliteStoreError(ABSENT.code, ABSENT.message)
+    if (/no such table/.test(wordsOf(error))) {
+      throw new SqliteStoreError('record_absent', OWNERSHIP_ERRORS.record_absent)
+    }
     throw storeError(error)
   }
 }
 
 function completeIn(records: Records, key: string, { token, retentionMs, answer }: Completion): void {
   const now = records.now()
-  const found = owned(records.find(key, now), token, SqliteStoreError)
+  const found = requireOwned(records.find(key, now), token, SqliteStoreError)
   const { fingerprint, attempt } = found
   const expiresAt = now + retentionMs
   records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt }, found)

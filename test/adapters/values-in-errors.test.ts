@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { withoutValues } from '../../adapters/sql/values-in-errors.js'
+import { withoutValues } from '../../adapters/sql/errors.js'
 import { expectNothingOf, secretOf } from '../support/secrets.js'
 
 const SECRET = secretOf('pay bob 900 (zebra)')

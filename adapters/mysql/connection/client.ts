@@ -1,4 +1,4 @@
-import { type PoolTurns, staysReadOnly } from '../../sql/clients.js'
+import { limitSilence, type PoolTurns, staysReadOnly } from '../../sql/clients.js'
 import { isReadOnly, MySqlStoreError } from '../errors.js'
 
 /** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
@@ -58,51 +58,22 @@ export function resetsOnRelease(pool: MySqlPool): boolean {
   return coreOf(pool).config?.resetOnRelease === true
 }
 
-const LONG_WAIT_MS = 100
-/** Reports the number of waiting callers if there is no connection soon. `isUrgent`: late, it is worth nothing. */
 export function connectionOf(pool: MySqlPool, turns: PoolTurns, isUrgent: boolean): Promise<Connection> {
   const core = coreOf(pool)
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      // Zero if the pool is still opening a connection for this statement.
-      const waiting = core._connectionQueue?.length ?? 0
-      if (waiting > 0) turns.report(waiting)
-    }, LONG_WAIT_MS).unref()
-    let isGivenUp = false
-    let limit: ReturnType<typeof setTimeout> | undefined
-    const before = core._connectionQueue?.length
-    core.getConnection((error: unknown, connection: Connection) => {
-      clearTimeout(timer)
-      clearTimeout(limit)
-      if (error !== null && error !== undefined) return reject(error)
-      if (isGivenUp) return connection.release()
-      resolve(connection)
+  const take = () =>
+    new Promise<Connection>((resolve, reject) => {
+      core.getConnection((error: unknown, connection: Connection) => (error ? reject(error) : resolve(connection)))
     })
-    // Unless the pool opens one for this statement, which takes nobody's turn.
-    if (!isUrgent || (before !== undefined && core._connectionQueue?.length === before)) return
-    limit = setTimeout(() => {
-      isGivenUp = true
-      reject(new MySqlStoreError('connections_exhausted', turns.missed))
-    }, turns.longestMs).unref()
-  })
+  return turns.connect(take, () => core._connectionQueue?.length, isUrgent)
 }
-
-/** A server that is silent for this long is considered lost; otherwise TCP would keep the connection for 15 minutes. */
-const SILENCE_MS = 30_000
 
 /** Sends one statement as it is. Independent of what the application has configured for its own. */
 export function sent(connection: Connection, sql: string): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      reject(new MySqlStoreError('connection_lost', `The database did not answer for ${SILENCE_MS} ms.`))
-    }, SILENCE_MS).unref()
-    const options = { sql, typeCast, rowsAsArray: false, nestTables: false, namedPlaceholders: false }
-    connection.query(options, (error, result) => {
-      clearTimeout(timer)
-      if (error === null || error === undefined) resolve(result)
-      else reject(error)
-    })
+  const options = { sql, typeCast, rowsAsArray: false, nestTables: false, namedPlaceholders: false }
+  const result = new Promise((resolve, reject) => {
+    connection.query(options, (error, result) => (error ? reject(error) : resolve(result)))
   })
+  return limitSilence(result, MySqlStoreError)
 }
 
 interface Field {
@@ -121,9 +92,6 @@ const BYTES: ReadonlySet<string> = new Set(['body', 'steps'])
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
-
-/** Without a listener, a broken connection would crash the process; its statement fails anyway. */
-export function ignored(): void {}
 
 /** Whether the connection is to a server that is no primary any more: another connection may be to the new one. */
 export function isDemoted(connection: object, error: unknown): boolean {

@@ -1,9 +1,10 @@
-import { despiteConflicts, type PoolTurns, staysReadOnly } from '../../sql/clients.js'
+import { despiteConflicts, ignored, type PoolTurns, staysReadOnly } from '../../sql/clients.js'
+import { withoutStatement } from '../../sql/errors.js'
 import type { Row } from '../../sql/record-columns.js'
-import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError, withoutStatement } from '../errors.js'
+import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError } from '../errors.js'
 import { FREE_CLOCK } from '../rows/clock.js'
 import { literally, type Statement } from '../statement.js'
-import { type Connection, connectionOf, ignored, isDemoted, type MySqlPool, resetsOnRelease, sent } from './client.js'
+import { type Connection, connectionOf, isDemoted, type MySqlPool, resetsOnRelease, sent } from './client.js'
 import { type Examined, examined } from './examination.js'
 
 interface Written {

@@ -1,8 +1,7 @@
-import { areFunctions, isolationOf, type TxOfFunctions } from '../../sql/clients.js'
+import { areFunctions, ignored, isolationOf, type TxOfFunctions } from '../../sql/clients.js'
 import {
   type Connection,
   coreOf,
-  ignored,
   isDemoted,
   isPool,
   type MySqlCallbackPool,

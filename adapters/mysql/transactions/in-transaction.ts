@@ -10,9 +10,9 @@ import {
   type StepChange,
   type Transactions,
 } from '../../../src/core/index.js'
-import { isEndedByWork, rowsIn } from '../../sql/clients.js'
-import { NOTHING_WRITTEN_INSIDE, owned } from '../../sql/ownership.js'
-import type { InFlight, Row } from '../../sql/record-columns.js'
+import { rowsIn } from '../../sql/clients.js'
+import { isEndedByWork, NOTHING_WRITTEN_INSIDE, withoutStatement } from '../../sql/errors.js'
+import { type InFlight, type Row, requireOwned } from '../../sql/record-columns.js'
 import type { Database } from '../connection/database.js'
 import {
   errorNumberOf,
@@ -25,7 +25,6 @@ import {
   notOpenError,
   storeError,
   unmarkedError,
-  withoutStatement,
 } from '../errors.js'
 import { clockIsSetError, readClock } from '../rows/clock.js'
 import { type Found, foundIn, withBytes, withTexts } from '../rows/record-row.js'
@@ -222,7 +221,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
   /** Once: the row that is a lock must be one for the store too. */
   async #mustBeSeen(key: string, token: string): Promise<void> {
     this.#isOneDatabase ||= (await this.#records.findLast(key)) === 'locked'
-    if (!this.#isOneDatabase) owned(null, token, MySqlStoreError)
+    if (!this.#isOneDatabase) requireOwned(null, token, MySqlStoreError)
   }
 
   async #setMark(open: Open, token: string): Promise<void> {
@@ -247,12 +246,12 @@ export class InTransaction implements Transactions<unknown, unknown> {
     await this.#setMark(open, token)
     const row = await this.#locked(open, this.#statements.lockWithSteps(key))
     const found = row === undefined ? ABSENT : foundIn(withBytes(row))
-    return owned(found.record, token, MySqlStoreError)
+    return requireOwned(found.record, token, MySqlStoreError)
   }
 
   async #lockOwned(open: Open, key: string, token: string): Promise<void> {
     const { record } = await this.#lock(open, key, false)
-    owned(record, token, MySqlStoreError)
+    requireOwned(record, token, MySqlStoreError)
   }
 
   /** The row as last committed, without its answer and its steps. */

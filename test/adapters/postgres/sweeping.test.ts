@@ -1,5 +1,5 @@
 import type { StoreEvent } from 'once-per-key/core'
-import type { PostgresQuery } from 'once-per-key/postgres'
+import { type PostgresQuery, PostgresStoreError } from 'once-per-key/postgres'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Database } from '../../../adapters/postgres/database.js'
 import { statementsOf } from '../../../adapters/postgres/statements.js'
@@ -122,7 +122,7 @@ test('an expired row is no record to any command, swept or not', async () => {
 
 describe('by itself', () => {
   const statements = statementsOf('once_per_key')
-  const database = new Database({ pool }, 'once_per_key', new PoolTurns(() => {}, 'max'), false)
+  const database = new Database({ pool }, 'once_per_key', new PoolTurns(() => {}, 'max', PostgresStoreError), false)
   /** Of one test: its sweepers end with it. */
   let current = { isOver: false, steps: [] as Promise<unknown>[] }
   beforeEach(() => {

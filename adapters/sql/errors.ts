@@ -1,3 +1,89 @@
+import { recognizeAcrossCopies } from '../../src/core/index.js'
+
+// What the errors of the three databases have in common: their class, where clients put them, and what is shown of them.
+
+/** What went wrong between a store and its database, by `code`. */
+export abstract class SqlStoreError<Code extends string = string> extends Error {
+  readonly code: Code
+
+  constructor(code: Code, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options)
+    this.code = code
+  }
+}
+recognizeAcrossCopies(SqlStoreError, 'SqlStoreError')
+
+/** By which of its codes the database says each of a store's, separated by blanks. */
+export type OwnCodes<Code extends string> = Readonly<Partial<Record<Code, string>>>
+
+/** The code that stands for the first of the database's own that is known. */
+export function findErrorCode<Code extends string>(
+  codes: OwnCodes<Code>,
+  ...own: readonly (string | number)[]
+): Code | undefined {
+  const names = Object.keys(codes) as Code[]
+  return own
+    .map((each) => names.find((code) => codes[code]?.split(' ').includes(String(each))))
+    .find((code) => code !== undefined)
+}
+
+/** Why a run may not complete a record in a transaction. */
+export const OWNERSHIP_ERRORS = {
+  record_absent:
+    'There is no record of this run in the database: its retention has ended, or the transaction uses another database than ' +
+    'the store.',
+  record_taken: 'This run lost its lease, and another attempt owns the record.',
+  record_ended: 'This run has already ended.',
+}
+
+/** For a transaction that was opened for a run. */
+export const NOTHING_WRITTEN_INSIDE =
+  'Nothing was written in this transaction, so it was rolled back. Probably the writes went over another connection, and stay: use ' +
+  'the `tx` that the work received. Or there was nothing to write, such as an UPDATE that matched no row: then give `transaction` the ' +
+  'option `allowEmpty: true`.'
+
+// --- where clients put them
+
+/**
+ * Where clients put the database's own error (Sequelize: `parent`, TypeORM: `driverError`, Prisma: `meta`, others: `cause`), or what they
+ * have read from it.
+ */
+const INSIDE: readonly string[] = ['cause', 'parent', 'original', 'driverError', 'meta', 'driverAdapterError']
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** From the outermost to the innermost error; of an AggregateError (several addresses), only the first error. */
+export function withCauses(error: unknown): Fields[] {
+  const found: Fields[] = []
+  const waiting = [error]
+  while (waiting.length > 0 && found.length < 10) {
+    const next = waiting.shift()
+    if (typeof next !== 'object' || next === null || found.includes(next as Fields)) continue
+    const fields = next as Fields
+    found.push(fields)
+    waiting.push(...INSIDE.map((name) => fields[name]), Array.isArray(fields.errors) ? fields.errors[0] : undefined)
+  }
+  return found
+}
+
+/** What the client, or the database behind it, said. */
+export function wordsOf(error: unknown): string {
+  const innermost = withCauses(error).findLast(({ message }) => typeof message === 'string' && message !== '')
+  return innermost === undefined ? 'nothing' : String(innermost.message)
+}
+
+/** Whether the client sends nothing in the transaction any more: Sequelize's words, where the work has called `commit` or `rollback`. */
+export function isEndedByWork(error: unknown): boolean {
+  return /has been called on this transaction/.test(wordsOf(error))
+}
+
+// --- what is shown of them
+
+/** An error that a client has for a statement of a store, of which nothing is left in it. */
+export function withoutStatement(error: unknown): unknown {
+  return error instanceof SqlStoreError ? error : withoutValues(error)
+}
+
 /**
  * What is shown of an error that the client has for a statement of the store. The statement holds keys and responses, and a server quotes
  * it from wherever it begins, so what stays is named here: codes, the database's own names, and words up to the first quotation.
@@ -12,11 +98,6 @@ const KEPT: ReadonlySet<unknown> = new Set([
 ])
 
 const WORDS: ReadonlySet<unknown> = new Set(['message', 'sqlMessage', 'originalMessage', 'errstr'])
-
-/** Where clients put other errors, or what they have read from them. */
-const INSIDE: ReadonlySet<unknown> = new Set([
-  ...['cause', 'parent', 'original', 'driverError', 'meta', 'driverAdapterError', 'errors'],
-])
 
 /** Codes and names are such words. */
 const IS_NAME = /^[\w.:-]{1,100}$/
@@ -59,8 +140,12 @@ function shownOf(each: object, name: string | symbol, seen: Set<object>): unknow
   if (name === 'stack') return stackOf(each)
   if (WORDS.has(name) && typeof value === 'string') return untilQuotation(value)
   if (isKept(name, value)) return value
-  if (!INSIDE.has(name) && !Array.isArray(each)) return undefined
+  if (!isInside(name) && !Array.isArray(each)) return undefined
   return isData(value) && isCleared(value, seen) ? value : undefined
+}
+
+function isInside(name: string | symbol): boolean {
+  return name === 'errors' || INSIDE.includes(String(name))
 }
 
 function isKept(name: string | symbol, value: unknown): boolean {
@@ -87,7 +172,7 @@ function stackOf(each: object): string {
  * The words up to the first quotation mark of any language. No word of a server's own is as long as the longest here, and an apostrophe
  * stands only in `n't` and `'s`.
  */
-export function untilQuotation(words: string): string {
+function untilQuotation(words: string): string {
   const end = words.search(QUOTATION)
   return end === -1 ? words : `${words.slice(0, end).trimEnd()} …`
 }
