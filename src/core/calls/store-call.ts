@@ -1,4 +1,4 @@
-import { type CommandName, type Emit, toStoreFailure } from '../events/events.js'
+import { type CommandName, type Emit, type StoreFailure, toStoreFailure } from '../events/events.js'
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
 import type { RecordName } from '../record/identity.js'
 import type { SentOperation } from '../store.js'
@@ -35,6 +35,8 @@ export class StoreCall<Reply> {
   reply: Reply | null | undefined = undefined
   /** A reply or an error has come, perhaps late. */
   isReplied = false
+  /** Why it has no reply. */
+  failure: StoreFailure | undefined = undefined
   readonly #about: About
   readonly #calls: Calls
   readonly #emit: Emit
@@ -49,14 +51,14 @@ export class StoreCall<Reply> {
     this.#emit = emit
   }
 
-  /** It was sent, and nothing has come yet: its time limit begins. */
-  wait(isAwaited: boolean): void {
-    this.#pending = new Pending(this, this.#calls, isAwaited)
-  }
-
-  /** Set while it waits: is told first; for a trace. */
-  set watcher(watcher: () => void) {
-    if (this.#pending !== undefined) this.#pending.watcher = watcher
+  /** If nothing comes at once, its time limit begins. */
+  send(command: () => MaybePromise<Reply>, isAwaited: boolean): void {
+    try {
+      this.take(command())
+    } catch (error) {
+      this.failed(error)
+    }
+    if (this.reply === undefined) this.#pending = new Pending(this, this.#calls, isAwaited)
   }
 
   /** Set while it is not answered: called with a reply that comes after the time limit; `null`: an error. */
@@ -121,13 +123,13 @@ export class StoreCall<Reply> {
 
   tell(error: unknown): void {
     const { scope, key } = this.#about.identity
-    this.#emit({ type: 'store_failed', scope, key, command: this.command, error: toStoreFailure(error) })
+    this.failure = toStoreFailure(error)
+    this.#emit({ type: 'store_failed', scope, key, command: this.command, error: this.failure })
   }
 }
 
 /** A call that was not answered at once. Its deadline is the time limit of the call. */
 class Pending<Reply> {
-  watcher: (() => void) | undefined = undefined
   onLateReply: ((reply: Reply | null) => void) | undefined = undefined
   readonly #call: StoreCall<Reply>
   readonly #calls: Calls
@@ -176,7 +178,6 @@ class Pending<Reply> {
 
   #replied(reply: Reply | null): void {
     this.#call.reply = reply
-    this.watcher?.()
     this.#resolve?.(reply)
   }
 }

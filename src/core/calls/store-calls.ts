@@ -32,51 +32,14 @@ export class StoreCalls {
     this.#emit = emit
   }
 
-  /**
-   * Sends a command for whose reply a caller waits. Never throws: a custom store may throw synchronously, or return an
-   * invalid reply.
-   */
+  /** Sends a command for whose reply a caller waits. */
   send<Name extends SentCommand>(name: Name, by: Sender, now = monotonicNow()): StoreCall<SentReply[Name]> {
-    return this.#traced(name, by, now, this.#emit, true)
+    return this.#call(name, by, () => callStore(this.#store, name, by), this.#emit, now, true)
   }
 
   /** Sends a command for which nobody waits: it keeps no process alive. */
   sendInBackground<Name extends SentCommand>(name: Name, by: Sender, emit = this.#emit): StoreCall<SentReply[Name]> {
-    return this.#traced(name, by, monotonicNow(), emit, false)
-  }
-
-  #traced<Name extends SentCommand>(
-    name: Name,
-    by: Sender,
-    now: number,
-    emit: Emit,
-    isAwaited: boolean,
-  ): StoreCall<SentReply[Name]> {
-    // A function here would cost each request, traced or not: V8 allocates for it on entry.
-    return isCommandTraced()
-      ? traceCommand(name, by.identity, by, emit, this.#sending(name, by, now, isAwaited))
-      : this.#send(name, by, now, emit, isAwaited)
-  }
-
-  #sending<Name extends SentCommand>(name: Name, by: Sender, now: number, isAwaited: boolean) {
-    return (heard: Emit) => this.#send(name, by, now, heard, isAwaited)
-  }
-
-  #send<Name extends SentCommand>(
-    name: Name,
-    by: Sender,
-    now: number,
-    emit: Emit,
-    isAwaited: boolean,
-  ): StoreCall<SentReply[Name]> {
-    const call = new StoreCall<SentReply[Name]>(name, by, this, emit, now)
-    try {
-      call.take(callStore(this.#store, name, by))
-    } catch (error) {
-      call.failed(error)
-    }
-    if (call.reply === undefined) call.wait(isAwaited)
-    return call
+    return this.#call(name, by, () => callStore(this.#store, name, by), emit, monotonicNow(), false)
   }
 
   /** The same for any other command, which `command` sends. `by`: `null` if it is about no single record; then it is not traced. */
@@ -86,19 +49,21 @@ export class StoreCalls {
     command: () => MaybePromise<Reply>,
     emit = this.#emit,
   ): StoreCall<Reply> {
-    return by !== null && isCommandTraced()
-      ? traceCommand(name, by.identity, by, emit, (heard) => this.#ask(name, by, command, heard))
-      : this.#ask(name, by ?? OF_NO_RECORD, command, emit)
+    return this.#call(name, by, command, emit, monotonicNow(), true)
   }
 
-  #ask<Reply>(name: CommandName, about: About, command: () => MaybePromise<Reply>, emit: Emit): StoreCall<Reply> {
-    const call = new StoreCall<Reply>(name, about, this, emit, monotonicNow())
-    try {
-      call.take(command())
-    } catch (error) {
-      call.failed(error)
-    }
-    if (call.reply === undefined) call.wait(true)
+  /** Never throws: a custom store may throw synchronously, or return an invalid reply. */
+  #call<Reply>(
+    name: CommandName,
+    by: (About & Partial<SentOperation>) | null,
+    command: () => MaybePromise<Reply>,
+    emit: Emit,
+    now: number,
+    isAwaited: boolean,
+  ): StoreCall<Reply> {
+    const call = new StoreCall<Reply>(name, by ?? OF_NO_RECORD, this, emit, now)
+    if (by !== null && isCommandTraced()) traceCommand(call, by.identity, by, () => call.send(command, isAwaited))
+    else call.send(command, isAwaited)
     return call
   }
 

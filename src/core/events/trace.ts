@@ -4,7 +4,7 @@ import type { MaybePromise } from '../maybe-promise.js'
 import type { Identity, RecordName } from '../record/identity.js'
 import type { BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
 import type { Store, StoreEvent } from '../store.js'
-import { type CommandName, type Emit, type EngineEvent, type StoreFailure, toLoggableEvent } from './events.js'
+import { type CommandName, type EngineEvent, type StoreFailure, toLoggableEvent } from './events.js'
 import type { RefusalCode, Refused, Replayed } from './refusal.js'
 
 /**
@@ -98,10 +98,6 @@ export function traceEvent(event: TracedEvent, token?: string): void {
   events.publish({ event: toLoggableEvent(event), runId: runIdOf(token) } satisfies EventTrace)
 }
 
-export function traceRunEnd({ scope, key }: Identity, attempt: number, token: string): void {
-  if (events.hasSubscribers) traceEvent({ type: 'run_ended', scope, key, attempt }, token)
-}
-
 export function traceStore(store: Store): void {
   if (store.observe === undefined || observed.has(store)) return
   observed.add(store)
@@ -127,27 +123,13 @@ export function isClaimTraced(): boolean {
   return claims.hasSubscribers
 }
 
-/** As `traceSync` or `tracePromise` of the channel would, by what the claim returns. */
 export function traceClaim<Each extends Told>(
   { namespace, scope, key }: Identity,
   token: string,
   claim: () => MaybePromise<Each>,
 ): MaybePromise<Each> {
   const message: ClaimTrace = { namespace, scope, key, runId: runIdOf(token) }
-  const told = claims.start.runStores(message, claim)
-  if (!(told instanceof Promise)) {
-    Object.assign(message, resultOf(told))
-    claims.end.publish(message)
-    return told
-  }
-  claims.end.publish(message)
-  const ended = (later: Each): void => {
-    Object.assign(message, resultOf(later))
-    claims.asyncStart.publish(message)
-    claims.asyncEnd.publish(message)
-  }
-  told.then(ended, () => {}) // Claims do not reject; if one did, whoever waits for it hears that.
-  return told
+  return traceCall(claims, message, claim, (told) => Object.assign(message, resultOf(told)))
 }
 
 function resultOf(told: Told): Pick<ClaimTrace, 'outcome' | 'attempt' | 'previousOutcome'> {
@@ -163,11 +145,13 @@ function resultOf(told: Told): Pick<ClaimTrace, 'outcome' | 'attempt' | 'previou
   }
 }
 
-/** A command that was sent; a `StoreCall`. */
+/** A command; a `StoreCall`. */
 interface Call {
+  readonly command: CommandName
   readonly reply: unknown
   readonly isReplied: boolean
-  set watcher(watcher: () => void)
+  readonly failure: StoreFailure | undefined
+  whenReplied(): MaybePromise<unknown>
 }
 
 export function isCommandTraced(): boolean {
@@ -175,40 +159,49 @@ export function isCommandTraced(): boolean {
 }
 
 /** Sends a command and publishes it. `terms`: the owner's arguments, if it is an owner's. */
-export function traceCommand<Sent extends Call>(
-  command: CommandName,
+export function traceCommand(
+  call: Call,
   { namespace, scope, key }: RecordName,
-  terms: { readonly token?: string; readonly attempt?: number },
-  emit: Emit,
-  send: (emit: Emit) => Sent,
-): Sent {
-  const { token, attempt } = terms
-  const message: CommandTrace = { command, namespace, scope, key, runId: runIdOf(token) }
+  { token, attempt }: { readonly token?: string; readonly attempt?: number },
+  send: () => void,
+): void {
+  const message: CommandTrace = { command: call.command, namespace, scope, key, runId: runIdOf(token) }
   if (attempt !== undefined && attempt > 0) message.attempt = attempt
-  const heard: Emit = (event) => {
-    if (event.type === 'store_failed') message.error = event.error
-    emit(event)
+  const sent = (): MaybePromise<unknown> => {
+    send()
+    return call.whenReplied()
   }
-  const { start, end, error, asyncStart, asyncEnd } = commands
-  const call = start.runStores(message, () => send(heard))
-  const tell = (): void => {
-    const { reply, isReplied } = call
-    if (reply === null) message.outcome = isReplied ? 'failed' : 'timed_out'
-    else Object.assign(message, meaningOf(reply as Reply))
-    if (reply === null) error.publish(message)
-  }
-  if (call.reply !== undefined) {
-    tell()
-    end.publish(message)
-    return call
-  }
+  void traceCall(commands, message, sent, (reply) => {
+    if (reply !== null) return void Object.assign(message, meaningOf(reply as Reply))
+    message.outcome = call.isReplied ? 'failed' : 'timed_out'
+    if (call.failure !== undefined) message.error = call.failure
+    commands.error.publish(message)
+  })
+}
+
+/**
+ * Publishes the beginning and the end of a call, as `traceSync` or `tracePromise` of the channel would, by what the call returns. Events
+ * alone cannot replace the wrapping: `runStores` makes the context of a subscriber the active one while the store's client makes its own
+ * spans. `known` sets the outcome.
+ */
+function traceCall<Message extends object, Result>(
+  { start, end, asyncStart, asyncEnd }: TracingChannel<object, Message>,
+  message: Message,
+  call: () => MaybePromise<Result>,
+  known: (result: Result) => void,
+): MaybePromise<Result> {
+  const result = start.runStores(message, call)
+  if (!(result instanceof Promise)) known(result)
   end.publish(message)
-  call.watcher = () => {
-    tell()
-    asyncStart.publish(message)
-    asyncEnd.publish(message)
+  if (result instanceof Promise) {
+    const ended = (later: Result): void => {
+      known(later)
+      asyncStart.publish(message)
+      asyncEnd.publish(message)
+    }
+    result.then(ended, () => {}) // Claims do not reject; if one did, whoever waits for it hears that.
   }
-  return call
+  return result
 }
 
 type Reply = BeginReply | CommandReply | { readonly record: IdempotencyRecord | null }

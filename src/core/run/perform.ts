@@ -11,7 +11,7 @@ import {
   type RunEnd,
   SEND,
 } from '../events/refusal.js'
-import { traceRunEnd } from '../events/trace.js'
+import { traceEvent } from '../events/trace.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import { misuseError } from '../misuse.js'
 import type { Identity } from '../record/identity.js'
@@ -196,7 +196,8 @@ export class EffectPerformer {
   #close(): void {
     if (this.isOver) return
     this.isOver = true
-    traceRunEnd(this.#run.identity, this.#run.attempt, this.#run.token)
+    const { identity, attempt, token } = this.#run
+    traceEvent({ type: 'run_ended', scope: identity.scope, key: identity.key, attempt }, token)
     this.#core.duplicates?.leave(this.#run.recordKey, this.#run)
     const renewal = this.#run.lease.end()
     if (renewal === undefined || renewal.reply !== undefined) this.#finish()

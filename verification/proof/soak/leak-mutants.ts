@@ -176,8 +176,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a caller who waits for a command keeps nothing alive',
-    find: 'call.wait(isAwaited)',
-    replace: 'call.wait(false)',
+    find: 'this.#pending = new Pending(this, this.#calls, isAwaited)',
+    replace: 'this.#pending = new Pending(this, this.#calls, isAwaited && false)',
     layer,
     check: 'L2',
   },
@@ -205,7 +205,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a completion that is repeated for nobody keeps the process alive',
     find: 'copy = this.sendInBackground(name, by, tell)',
-    replace: 'copy = this.#traced(name, by, monotonicNow(), tell, true)',
+    replace: 'copy = this.#call(name, by, () => callStore(this.#store, name, by), tell, monotonicNow(), true)',
     layer,
     check: 'L3',
   },
