@@ -1,5 +1,12 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
-import { type Fields, findErrorCode, type OwnCodes, SqlStoreError, withCauses, wordsOf } from '../sql/errors.js'
+import {
+  type Fields,
+  findClientMessage,
+  findErrorCode,
+  listCauses,
+  type OwnCodes,
+  SqlStoreError,
+} from '../sql/errors.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
@@ -54,7 +61,7 @@ export class MySqlStoreError extends SqlStoreError<MySqlStoreErrorCode> {
 recognizeAcrossCopies(MySqlStoreError, 'MySqlStoreError')
 
 /** Before a statement is sent: the server ends the session of one that is too large, or the client does. */
-export function mustFit(bytes: number, mostBytes: number): void {
+export function assertFits(bytes: number, mostBytes: number): void {
   if (bytes <= mostBytes) return
   const sizes = `It has ${bytes} bytes, and may have ${mostBytes}.`
   throw new MySqlStoreError('packet_too_large', `${ADVICE.packet_too_large} ${sizes}`)
@@ -80,11 +87,11 @@ export function notOpenError(cause?: unknown): MySqlStoreError {
 export function storeError(error: unknown): MySqlStoreError {
   if (error instanceof MySqlStoreError) return error
   const code = codeOf(error)
-  return new MySqlStoreError(code, `${ADVICE[code]} The client said: ${wordsOf(error)}`, { cause: error })
+  return new MySqlStoreError(code, `${ADVICE[code]} The client said: ${findClientMessage(error)}`, { cause: error })
 }
 
 function codeOf(error: unknown): ClientsCode {
-  const number = errorNumberOf(error)
+  const number = findErrorNumber(error)
   if (number === null) return isPoolsRefusal(error) ? 'connections_exhausted' : 'connection_lost'
   return findErrorCode(OWN_CODES, number) ?? 'database_failed'
 }
@@ -95,8 +102,8 @@ type ClientsCode = Exclude<
 >
 
 /** The server's number of an error, wherever the client put it; `null` if the error is not the server's. */
-export function errorNumberOf(error: unknown): number | null {
-  for (const each of withCauses(error)) {
+export function findErrorNumber(error: unknown): number | null {
+  for (const each of listCauses(error)) {
     const number = numberIn(each)
     if (number !== null) return number
   }
@@ -118,25 +125,25 @@ function numberIn({ errno, code, originalCode }: Fields): number | null {
  * transaction; 3572 is MySQL's for NOWAIT.
  */
 export function isLocked(error: unknown): boolean {
-  const number = errorNumberOf(error)
+  const number = findErrorNumber(error)
   return number === LOCK_WAIT_TIMEOUT || number === LOCK_NOWAIT
 }
 
 export function isDuplicate(error: unknown): boolean {
-  return errorNumberOf(error) === DUPLICATE_ENTRY
+  return findErrorNumber(error) === DUPLICATE_ENTRY
 }
 
 /** An error that rolled the statement back, and that a retry may not meet: 1213, and 1020 with `innodb_snapshot_isolation`. */
 export function isConflict(error: unknown): boolean {
-  const number = errorNumberOf(error)
+  const number = findErrorNumber(error)
   return number === DEADLOCK || number === RECORD_CHANGED
 }
 
 /** Whether the connection is still usable after this error: the server refused one statement. */
 export function isRefusedStatement(error: unknown): boolean {
-  const number = errorNumberOf(error)
+  const number = findErrorNumber(error)
   if (number === null || findErrorCode(OWN_CODES, number) === 'connection_lost') return false
-  return !withCauses(error).some(({ fatal }) => fatal === true)
+  return !listCauses(error).some(({ fatal }) => fatal === true)
 }
 
 export function isReadOnly(error: unknown): boolean {
@@ -145,7 +152,7 @@ export function isReadOnly(error: unknown): boolean {
 
 /** Of mysql2's pool: `waitForConnections: false`, or its `queueLimit`. */
 function isPoolsRefusal(error: unknown): boolean {
-  return withCauses(error).some(({ message }) => /No connections available|Queue limit reached/.test(String(message)))
+  return listCauses(error).some(({ message }) => /No connections available|Queue limit reached/.test(String(message)))
 }
 
 const RECORD_CHANGED = 1020

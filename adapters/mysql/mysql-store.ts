@@ -248,7 +248,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   }
 
   observe(listener: (event: StoreEvent) => void, storeTimeoutMs?: number): void {
-    this.#turns.heed(storeTimeoutMs)
+    this.#turns.limitWait(storeTimeoutMs)
     this.#listeners.push(safeListener(listener))
   }
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { templateOf } from '../sql/clients.js'
+import { createTemplate } from '../sql/clients.js'
 
 /** A statement for a client, in two forms: a text with `?`, and the pieces of a tagged template. */
 export interface Statement {
@@ -14,7 +14,7 @@ export type StatementValue = Buffer | number | null
 
 /** `sql` with a `?` for each value, and no other question mark. */
 export function statement(sql: string): (...values: StatementValue[]) => Statement {
-  const strings = templateOf(sql.split('?'))
+  const strings = createTemplate(sql.split('?'))
   return (...values) => ({ text: sql, values, strings })
 }
 

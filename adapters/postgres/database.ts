@@ -1,4 +1,4 @@
-import { despiteConflicts, type PoolTurns } from '../sql/clients.js'
+import { type PoolTurns, retryConflicts } from '../sql/clients.js'
 import { withoutStatement } from '../sql/errors.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
 import { isSerializationFailure, storeError } from './errors.js'
@@ -34,7 +34,7 @@ export class Database {
 
   #answerTo(statement: SentStatement, isUrgent = false): Promise<unknown> {
     const send = () => this.#send(statement, isUrgent)
-    return despiteConflicts(send, isSerializationFailure, (error) => storeError(error, this.#schema))
+    return retryConflicts(send, isSerializationFailure, (error) => storeError(error, this.#schema))
   }
 }
 

@@ -1,12 +1,12 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
 import {
+  findClientMessage,
   findErrorCode,
   isEndedByWork,
+  listCauses,
   OWNERSHIP_ERRORS,
   type OwnCodes,
   SqlStoreError,
-  withCauses,
-  wordsOf,
 } from '../sql/errors.js'
 
 const READ_ONLY = '25006'
@@ -71,11 +71,11 @@ export function storeError(error: unknown, schema: string): PostgresStoreError {
   if (error instanceof PostgresStoreError) return error
   const code = codeOf(error)
   const advice = ADVICE[code].replaceAll('{schema}', schema)
-  return new PostgresStoreError(code, `${advice} The client said: ${wordsOf(error)}`, { cause: error })
+  return new PostgresStoreError(code, `${advice} The client said: ${findClientMessage(error)}`, { cause: error })
 }
 
 function codeOf(error: unknown): PostgresStoreErrorCode {
-  const state = sqlStateOf(error)
+  const state = findSqlState(error)
   if (state !== null) return findErrorCode(OWN_CODES, state, state.slice(0, 2)) ?? 'database_failed'
   if (isPoolTimeout(error)) return 'connections_exhausted'
   if (isEndedByWork(error)) return 'transaction_unmarked'
@@ -153,8 +153,8 @@ const ADVICE: Readonly<Record<PostgresStoreErrorCode, string>> = {
 const CODES = ['originalCode', 'code', 'sqlState'] as const
 
 /** The SQLSTATE of an error, wherever the client put it; `null` if the error is not the database's. */
-export function sqlStateOf(error: unknown): string | null {
-  for (const each of withCauses(error)) {
+export function findSqlState(error: unknown): string | null {
+  for (const each of listCauses(error)) {
     for (const name of CODES) {
       const code = each[name]
       if (typeof code === 'string' && isSqlState(code)) return code
@@ -165,23 +165,23 @@ export function sqlStateOf(error: unknown): string | null {
 
 /** An error that rolled the command back, and that a retry of the same command may not meet. */
 export function isSerializationFailure(error: unknown): boolean {
-  const sqlState = sqlStateOf(error)
+  const sqlState = findSqlState(error)
   return sqlState === '40001' || sqlState === '40P01'
 }
 
 /** Whether the connection is still usable after this error: the database refused one statement. */
 export function isRefusedStatement(error: unknown): boolean {
-  const sqlState = sqlStateOf(error)
+  const sqlState = findSqlState(error)
   if (sqlState === null || /^(08|57P|58|XX)/.test(sqlState)) return false
-  return !withCauses(error).some(({ severity }) => severity === 'FATAL' || severity === 'PANIC')
+  return !listCauses(error).some(({ severity }) => severity === 'FATAL' || severity === 'PANIC')
 }
 
 export function isReadOnly(error: unknown): boolean {
-  return sqlStateOf(error) === READ_ONLY
+  return findSqlState(error) === READ_ONLY
 }
 
 export function isLostConnection(error: unknown): boolean {
-  return withCauses(error).some(
+  return listCauses(error).some(
     ({ code, message }) =>
       (typeof code === 'string' &&
         /^(connection_lost$|transaction_timed_out$|E(CONN|PIPE|TIMEDOUT|HOST|NET)|CONNECTION_)/.test(code)) ||
@@ -191,7 +191,7 @@ export function isLostConnection(error: unknown): boolean {
 
 /** Thrown by `pg`'s pool if `connectionTimeoutMillis` is set. */
 function isPoolTimeout(error: unknown): boolean {
-  return withCauses(error).some(({ message }) => /timeout exceeded when trying to connect/i.test(String(message)))
+  return listCauses(error).some(({ message }) => /timeout exceeded when trying to connect/i.test(String(message)))
 }
 
 /** Five digits and capitals, with at least one digit. Prisma's own codes (P1001 …) and Node's (EPIPE) look similar. */

@@ -10,10 +10,10 @@ import {
 } from '../../src/core/index.js'
 import { withoutStatement } from '../sql/errors.js'
 import {
+  findSqlState,
   isRefusedStatement,
   PostgresStoreError,
   type PostgresStoreErrorCode,
-  sqlStateOf,
   storeError,
 } from './errors.js'
 import { readEntered, recordedIn, rowOf, text } from './reply.js'
@@ -80,7 +80,7 @@ export class InTransaction<Tx, Options> implements Transactions<Tx, Options> {
     try {
       await this.#send(tx, this.#statements.finish(key, finish, allowEmpty), this.#client.runLast)
     } catch (error) {
-      throw TAKEN.has(sqlStateOf(error)) ? operationTakenError(error) : error
+      throw TAKEN.has(findSqlState(error)) ? operationTakenError(error) : error
     }
   }
 
@@ -100,7 +100,7 @@ export class InTransaction<Tx, Options> implements Transactions<Tx, Options> {
   /** After an error of the database itself the transaction is rolled back, unless the session may have ended. */
   leavesOpen(error: unknown): boolean {
     if (error instanceof PostgresStoreError) return error.code === 'connection_lost'
-    return !isRefusedStatement(error) || sqlStateOf(error) === STATEMENT_COMPLETION_UNKNOWN
+    return !isRefusedStatement(error) || findSqlState(error) === STATEMENT_COMPLETION_UNKNOWN
   }
 
   async #send(tx: Tx, statement: Statement, run = this.#client.run): Promise<unknown> {

@@ -234,7 +234,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   }
 
   observe(listener: (event: StoreEvent) => void, storeTimeoutMs?: number): void {
-    this.#turns.heed(storeTimeoutMs)
+    this.#turns.limitWait(storeTimeoutMs)
     this.#listeners.push(safeListener(listener))
   }
 

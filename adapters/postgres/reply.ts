@@ -13,7 +13,7 @@ import type {
   ShownStep,
   Step,
 } from '../../src/core/index.js'
-import { rowsIn } from '../sql/clients.js'
+import { findRows } from '../sql/clients.js'
 import { headIn } from '../sql/record-columns.js'
 import { PostgresStoreError } from './errors.js'
 
@@ -21,7 +21,7 @@ import { PostgresStoreError } from './errors.js'
 export type Row = Readonly<Record<string, unknown>>
 
 export function rowsOf(result: unknown): readonly Row[] {
-  const rows = rowsIn(result)
+  const rows = findRows(result)
   if (rows === null) throw unexpected()
   return rows
 }

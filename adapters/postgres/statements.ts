@@ -13,7 +13,7 @@ import type {
   StepChange,
   Withheld,
 } from '../../src/core/index.js'
-import { templateOf } from '../sql/clients.js'
+import { createTemplate } from '../sql/clients.js'
 import { asciiHeadOf, asciiJson } from '../sql/record-columns.js'
 import { quoted } from './schema/schema.js'
 
@@ -180,7 +180,7 @@ function call(routine: string, ...types: readonly ParameterType[]): (...values: 
   const pieces = [`SELECT * FROM ${routine}(`, ...types.map((type) => `${CASTS[type]}, `)]
   const last = pieces.pop() ?? ''
   pieces.push(types.length === 0 ? `${last})` : `${last.slice(0, -2)})`)
-  const strings = templateOf(pieces)
+  const strings = createTemplate(pieces)
   const text = pieces.reduce((sql, piece, i) => `${sql}$${i}${piece}`)
   const name = `once_per_key_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
   return (...values) => ({ text, values, name, strings })

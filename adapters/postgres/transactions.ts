@@ -1,5 +1,5 @@
 import type { Unclaimed } from '../../src/core/index.js'
-import { areFunctions, isolationOf, type TxOfFunctions } from '../sql/clients.js'
+import { isPairOfFunctions, type TxOfFunctions, toIsolationSql } from '../sql/clients.js'
 import {
   answered,
   heedFromTheStart,
@@ -62,7 +62,7 @@ export const EXPECTED_TRANSACTIONS =
   'a Pool of `pg`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
 
 export function areTransactions(value: unknown): value is AnyTransactions {
-  return isPool(value) || areFunctions(value)
+  return isPool(value) || isPairOfFunctions(value)
 }
 
 /** The commands of runs whose transactions take their keys, each sent outside of a transaction. */
@@ -223,7 +223,7 @@ async function rollsBack(connection: PostgresConnection): Promise<boolean> {
 }
 
 function beginOf(options: PoolTransactionOptions | undefined): string {
-  const isolation = isolationOf(options)
+  const isolation = toIsolationSql(options)
   return isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation}`
 }
 

@@ -9,7 +9,7 @@ const MOST_TRIES = 10
 const FIRST_PAUSE_MS = 2
 
 /** Sends a statement again if it failed by a conflict with another one. Rejects with what `failed` makes of the last error. */
-export async function despiteConflicts<Result>(
+export async function retryConflicts<Result>(
   send: () => Promise<Result>,
   isConflict: (error: unknown) => boolean,
   failed: (error: unknown) => Error,
@@ -59,7 +59,7 @@ export class PoolTurns {
   }
 
   /** An engine waits for replies for so long. */
-  heed(storeTimeoutMs: number | undefined): void {
+  limitWait(storeTimeoutMs: number | undefined): void {
     if (storeTimeoutMs === undefined) return
     this.longestMs = Math.min(this.longestMs, storeTimeoutMs * SHARE_OF_LIMIT)
   }
@@ -165,7 +165,7 @@ type OfWork<Given> = Given extends { transaction(work: (tx: infer Tx) => Promise
 type IsAny<Type> = 0 extends 1 & Type ? true : false
 
 /** Whether they are the two functions of a client. */
-export function areFunctions(value: unknown): boolean {
+export function isPairOfFunctions(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   const { transaction, run } = value as { readonly transaction?: unknown; readonly run?: unknown }
   return typeof transaction === 'function' && typeof run === 'function'
@@ -176,7 +176,7 @@ export function areFunctions(value: unknown): boolean {
  *
  * @throws IdempotencyError `options_invalid`: a level that nobody knows must not become the session's own.
  */
-export function isolationOf(
+export function toIsolationSql(
   options: { readonly isolation?: keyof typeof ISOLATION | undefined } | undefined,
 ): string | undefined {
   if (!options) return undefined
@@ -191,12 +191,12 @@ const ISOLATION = {
 } as const
 
 /** One object per statement: clients may cache templates by identity. */
-export function templateOf(pieces: readonly string[]): TemplateStringsArray {
+export function createTemplate(pieces: readonly string[]): TemplateStringsArray {
   return Object.freeze(Object.assign([...pieces], { raw: Object.freeze([...pieces]) }))
 }
 
 /** Clients return `{ rows }`, the rows alone, or a list that begins with the rows; `null`: something else. */
-export function rowsIn(result: unknown): readonly Readonly<Record<string, unknown>>[] | null {
+export function findRows(result: unknown): readonly Readonly<Record<string, unknown>>[] | null {
   const rows = isObject(result) && 'rows' in result ? result.rows : result
   const list = Array.isArray(rows) && Array.isArray(rows[0]) ? rows[0] : rows
   return Array.isArray(list) && list.every(isObject) ? list : null

@@ -53,7 +53,7 @@ const INSIDE: readonly string[] = ['cause', 'parent', 'original', 'driverError',
 export type Fields = Readonly<Record<string, unknown>>
 
 /** From the outermost to the innermost error; of an AggregateError (several addresses), only the first error. */
-export function withCauses(error: unknown): Fields[] {
+export function listCauses(error: unknown): Fields[] {
   const found: Fields[] = []
   const waiting = [error]
   while (waiting.length > 0 && found.length < 10) {
@@ -67,14 +67,14 @@ export function withCauses(error: unknown): Fields[] {
 }
 
 /** What the client, or the database behind it, said. */
-export function wordsOf(error: unknown): string {
-  const innermost = withCauses(error).findLast(({ message }) => typeof message === 'string' && message !== '')
+export function findClientMessage(error: unknown): string {
+  const innermost = listCauses(error).findLast(({ message }) => typeof message === 'string' && message !== '')
   return innermost === undefined ? 'nothing' : String(innermost.message)
 }
 
 /** Whether the client sends nothing in the transaction any more: Sequelize's words, where the work has called `commit` or `rollback`. */
 export function isEndedByWork(error: unknown): boolean {
-  return /has been called on this transaction/.test(wordsOf(error))
+  return /has been called on this transaction/.test(findClientMessage(error))
 }
 
 // --- what is shown of them

@@ -1,4 +1,4 @@
-import { wordsOf } from '../sql/errors.js'
+import { findClientMessage } from '../sql/errors.js'
 
 /**
  * The members of an open `DatabaseSync` of `node:sqlite`, or of an open `Database` of better-sqlite3, that the store
@@ -43,7 +43,9 @@ const EXPECTED =
 
 const IN_MEMORY = 'a database without a file (:memory:, or a temporary one), which keeps nothing'
 
-export function databaseFault(value: unknown): string | { readonly expected: string; readonly seen: string } | null {
+export function findDatabaseFault(
+  value: unknown,
+): string | { readonly expected: string; readonly seen: string } | null {
   if (!hasMethods(value)) return EXPECTED
   try {
     const databases = prepared(value, 'PRAGMA database_list').all() as readonly Row[]
@@ -51,7 +53,7 @@ export function databaseFault(value: unknown): string | { readonly expected: str
     if (main === undefined) return EXPECTED
     return main.file === '' ? { expected: EXPECTED, seen: IN_MEMORY } : null
   } catch (error) {
-    return { expected: EXPECTED, seen: `one that failed (${wordsOf(error)})` }
+    return { expected: EXPECTED, seen: `one that failed (${findClientMessage(error)})` }
   }
 }
 
@@ -76,7 +78,7 @@ const RESULTS = {
 export type ResultCode = keyof typeof RESULTS
 
 /** An error's primary result code; `null` if it is not one of these, or not SQLite's. */
-export function resultCodeOf(error: unknown): ResultCode | null {
+export function findResultCode(error: unknown): ResultCode | null {
   if (typeof error !== 'object' || error === null) return null
   // node:sqlite has a number with the extended code in its upper bits, better-sqlite3 a name: SQLITE_READONLY_DBMOVED.
   const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown }

@@ -1,8 +1,8 @@
-import { NOTHING_WRITTEN_INSIDE, withoutStatement, wordsOf } from '../sql/errors.js'
+import { findClientMessage, NOTHING_WRITTEN_INSIDE, withoutStatement } from '../sql/errors.js'
 import {
+  findResultCode,
   prepared,
   type Row,
-  resultCodeOf,
   type SqliteDatabase,
   type SqliteStatement,
   type SqliteValue,
@@ -90,7 +90,7 @@ export class Connection {
     try {
       this.#database.exec(`RELEASE ${MARK}`)
     } catch (error) {
-      throw resultCodeOf(error) === 'SQLITE_ERROR' ? unmarked(error) : storeError(error)
+      throw findResultCode(error) === 'SQLITE_ERROR' ? unmarked(error) : storeError(error)
     }
     this.mark()
   }
@@ -222,7 +222,7 @@ export class Connection {
       const version = this.row('version')?.version
       return typeof version === 'number' ? version : null
     } catch (error) {
-      if (resultCodeOf(error) === 'SQLITE_ERROR') return null // No such column.
+      if (findResultCode(error) === 'SQLITE_ERROR') return null // No such column.
       throw error
     }
   }
@@ -231,7 +231,7 @@ export class Connection {
     try {
       this.#database.exec(schemaSql(this.#prefix))
     } catch (error) {
-      if (!/already exists/.test(wordsOf(error))) throw error
+      if (!/already exists/.test(findClientMessage(error))) throw error
       throw unknownSchema(this.#prefix, 'they were created by something else')
     }
   }

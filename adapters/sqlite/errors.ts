@@ -1,6 +1,6 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
-import { findErrorCode, type OwnCodes, SqlStoreError, wordsOf } from '../sql/errors.js'
-import { resultCodeOf } from './client.js'
+import { findClientMessage, findErrorCode, type OwnCodes, SqlStoreError } from '../sql/errors.js'
+import { findResultCode } from './client.js'
 
 /**
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
@@ -52,20 +52,20 @@ recognizeAcrossCopies(SqliteStoreError, 'SqliteStoreError')
 export function storeError(error: unknown): SqliteStoreError {
   if (error instanceof SqliteStoreError) return error
   const code = codeOf(error)
-  return new SqliteStoreError(code, `${ADVICE[code]} SQLite said: ${wordsOf(error)}.`, { cause: error })
+  return new SqliteStoreError(code, `${ADVICE[code]} SQLite said: ${findClientMessage(error)}.`, { cause: error })
 }
 
 /** Whether another connection blocked the command, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
-  const result = resultCodeOf(error)
+  const result = findResultCode(error)
   return result === 'SQLITE_BUSY' || result === 'SQLITE_LOCKED'
 }
 
 function codeOf(error: unknown): DriversCode {
-  const words = wordsOf(error)
+  const words = findClientMessage(error)
   if (IS_OPEN.test(words)) return 'connection_in_use'
   if (IS_CLOSED.test(words)) return 'database_closed'
-  const result = resultCodeOf(error)
+  const result = findResultCode(error)
   return (result && findErrorCode(OWN_CODES, result)) ?? 'database_failed'
 }
 

@@ -7,7 +7,7 @@ import {
   type StepChange,
   type SynchronousTransactions,
 } from '../../src/core/index.js'
-import { OWNERSHIP_ERRORS, wordsOf } from '../sql/errors.js'
+import { findClientMessage, OWNERSHIP_ERRORS } from '../sql/errors.js'
 import { requireOwned } from '../sql/record-columns.js'
 import { type Connection, nothingWrittenInsideError } from './connection.js'
 import { SqliteStoreError, storeError } from './errors.js'
@@ -106,7 +106,7 @@ export function completeByHand(connection: Connection, records: Records, key: st
     connection.checkApplicationsTransaction()
     completeIn(records, key, completion)
   } catch (error) {
-    if (/no such table/.test(wordsOf(error))) {
+    if (/no such table/.test(findClientMessage(error))) {
       throw new SqliteStoreError('record_absent', OWNERSHIP_ERRORS.record_absent)
     }
     throw storeError(error)

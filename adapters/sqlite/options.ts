@@ -1,5 +1,5 @@
 import { type OptionRule, type OptionTable, optionRules, resolveOptions } from '../../src/core/index.js'
-import { databaseFault, type SqliteDatabase } from './client.js'
+import { findDatabaseFault, type SqliteDatabase } from './client.js'
 
 export interface SqliteStoreOptions<Database extends SqliteDatabase = SqliteDatabase> {
   /**
@@ -56,7 +56,7 @@ const someMs: OptionRule = (value) =>
     : 'an integer of milliseconds that a timer can hold'
 
 const OPTIONS: OptionTable<ReadOptions<SqliteDatabase>> = {
-  database: { rule: databaseFault, isRequired: true },
+  database: { rule: findDatabaseFault, isRequired: true },
   prefix: { rule: aPrefix, default: 'once_per_key_' },
   busyTimeoutMs: { rule: someMs, default: 1_500 },
   sweeps: { rule: optionRules.aBoolean, default: true },

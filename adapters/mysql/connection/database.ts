@@ -1,7 +1,7 @@
-import { despiteConflicts, ignored, type PoolTurns, staysReadOnly } from '../../sql/clients.js'
+import { ignored, type PoolTurns, retryConflicts, staysReadOnly } from '../../sql/clients.js'
 import { withoutStatement } from '../../sql/errors.js'
 import type { Row } from '../../sql/record-columns.js'
-import { isConflict, isRefusedStatement, MySqlStoreError, mustFit, storeError } from '../errors.js'
+import { assertFits, isConflict, isRefusedStatement, MySqlStoreError, storeError } from '../errors.js'
 import { FREE_CLOCK } from '../rows/clock.js'
 import { literally, type Statement } from '../statement.js'
 import { type Connection, connectionOf, isDemoted, type MySqlPool, resetsOnRelease, sent } from './client.js'
@@ -66,7 +66,7 @@ export class Database {
   #answerTo(statement: Statement, isUrgent: boolean): Promise<unknown> {
     const sql = literally(statement)
     const send = () => this.#over((connection, found) => answered(connection, sql, found), true, isUrgent)
-    return despiteConflicts(send, isConflict, storeError)
+    return retryConflicts(send, isConflict, storeError)
   }
 
   async #over<Result>(
@@ -105,7 +105,7 @@ export class Database {
 }
 
 async function answered(connection: Connection, sql: string, found: Examined | undefined): Promise<unknown> {
-  if (found !== undefined) mustFit(sql.length, found.mostBytes)
+  if (found !== undefined) assertFits(sql.length, found.mostBytes)
   if (found?.hidesItsClock === true) await freeClock(connection)
   const result = await sent(connection, sql).catch((error) => {
     throw withoutStatement(error)

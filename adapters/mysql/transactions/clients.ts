@@ -1,4 +1,4 @@
-import { areFunctions, ignored, isolationOf, type TxOfFunctions } from '../../sql/clients.js'
+import { ignored, isPairOfFunctions, type TxOfFunctions, toIsolationSql } from '../../sql/clients.js'
 import {
   type Connection,
   coreOf,
@@ -52,7 +52,7 @@ export const EXPECTED_TRANSACTIONS =
   'a pool of `mysql2` or `mysql2/promise`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
 
 export function areTransactions(value: unknown): value is AnyTransactions {
-  return isPool(value) || areFunctions(value)
+  return isPool(value) || isPairOfFunctions(value)
 }
 
 /** Those of a pool also tell when the database ends a session: no other client's do. */
@@ -71,7 +71,7 @@ function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOpti
     sessionEnd: (tx) => ends.get(tx),
 
     async transaction(work, options) {
-      const isolation = isolationOf(options)
+      const isolation = toIsolationSql(options)
       const tx = await txOf(pool)
       const connection = connectionIn(tx)
       connection.on('error', ignored)

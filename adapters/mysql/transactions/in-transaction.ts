@@ -10,18 +10,18 @@ import {
   type StepChange,
   type Transactions,
 } from '../../../src/core/index.js'
-import { rowsIn } from '../../sql/clients.js'
+import { findRows } from '../../sql/clients.js'
 import { isEndedByWork, NOTHING_WRITTEN_INSIDE, withoutStatement } from '../../sql/errors.js'
 import { type InFlight, type Row, requireOwned } from '../../sql/record-columns.js'
 import type { Database } from '../connection/database.js'
 import {
-  errorNumberOf,
+  assertFits,
+  findErrorNumber,
   isConflict,
   isDuplicate,
   isLocked,
   MySqlStoreError,
   type MySqlStoreErrorCode,
-  mustFit,
   notOpenError,
   storeError,
   unmarkedError,
@@ -231,7 +231,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
   /** It is dropped, so that it can be checked once. */
   async #checkMark(open: Open, token: string, error = unmarkedError): Promise<void> {
     await this.#send(open, statement(`RELEASE SAVEPOINT ${markOf(token)}`)()).catch((cause) => {
-      throw errorNumberOf(cause) === DOES_NOT_EXIST ? error(cause) : cause
+      throw findErrorNumber(cause) === DOES_NOT_EXIST ? error(cause) : cause
     })
   }
 
@@ -272,7 +272,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
   }
 
   async #rows(open: Open, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const rows = rowsIn(await this.#send(open, sent))
+    const rows = findRows(await this.#send(open, sent))
     if (rows !== null) return rows
     throw new MySqlStoreError('database_failed', 'The client returned no rows.')
   }
@@ -285,7 +285,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
 
   async #send(open: Open, sent: Statement): Promise<unknown> {
     if (open.isOver()) throw unmarkedError()
-    mustFit(sizeOf(sent), this.#database.mostBytes)
+    assertFits(sizeOf(sent), this.#database.mostBytes)
     try {
       return await this.#client.run(open.tx, sent)
     } catch (thrown) {

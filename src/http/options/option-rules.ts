@@ -12,7 +12,7 @@ import {
 } from '../../core/options/validation.js'
 import { type IdempotencyOptions, type LegacyKey, NO_TRAITS, type ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
-import { aProfile, findContradictions, presetOf } from './profiles.js'
+import { aProfile, findContradictions, getPreset } from './profiles.js'
 
 /**
  * Reads the options once, at construction.
@@ -26,7 +26,7 @@ export function resolveRequestOptions<Req>(given: IdempotencyOptions<Req>): Reso
     ...options,
     unknownRetentionMs: options.unknownRetentionMs ?? options.retentionMs,
     methods: [...options.methods],
-    problemStatuses: { ...presetOf(options.profile).problemStatuses, ...options.problemStatuses },
+    problemStatuses: { ...getPreset(options.profile).problemStatuses, ...options.problemStatuses },
   })
 }
 
@@ -70,7 +70,7 @@ export const requestOptions = {
   streams: aFunction,
   renderProblem: aFunction,
   problemStatuses: { rule: someProblemStatuses, default: {} },
-  profile: { rule: aProfile, preset: presetOf, findConflicts: findContradictions },
+  profile: { rule: aProfile, preset: getPreset, findConflicts: findContradictions },
 } as const satisfies OptionTable<IdempotencyOptions<never>>
 
 function findInspectMissing({ firstSent, store }: IdempotencyOptions<never>): string[] {

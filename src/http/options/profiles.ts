@@ -108,26 +108,26 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
 }
 
 export function aProfile(value: unknown): string | null {
-  return termsOf(value) === undefined
+  return findTerms(value) === undefined
     ? "ietfDraft07, agenticCommerce or universalCommerce, which 'once-per-key' exports"
     : null
 }
 
-function termsOf(profile: unknown): Terms | undefined {
+function findTerms(profile: unknown): Terms | undefined {
   const { name } = (profile ?? {}) as Partial<Profile>
   return typeof name === 'string' && Object.hasOwn(TERMS, name) ? TERMS[name] : undefined
 }
 
 /** The defaults that a profile has in place of the usual ones. */
-export function presetOf(profile: unknown): Given & Partial<ProfileTraits> {
-  const terms = termsOf(profile)
+export function getPreset(profile: unknown): Given & Partial<ProfileTraits> {
+  const terms = findTerms(profile)
   return { ...terms?.options, ...terms?.traits }
 }
 
 /** The given options with which the text's rules cannot be kept, a line each. */
 export function findContradictions(_values: unknown, given: Given): string[] {
   const { profile } = given
-  return (termsOf(profile)?.demands ?? [])
+  return (findTerms(profile)?.demands ?? [])
     .filter(({ option, keeps }) => given[option] !== undefined && !keeps(given))
     .map(({ option, needs }) => `${option}: the profile ${profile?.name} needs ${needs}`)
 }

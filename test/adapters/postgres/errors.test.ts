@@ -2,9 +2,9 @@ import { inspect } from 'node:util'
 import { PostgresStore } from 'once-per-key/postgres'
 import { describe, expect, test } from 'vitest'
 import {
+  findSqlState,
   isRefusedStatement,
   isSerializationFailure,
-  sqlStateOf,
   storeError,
 } from '../../../adapters/postgres/errors.js'
 
@@ -25,7 +25,7 @@ const SHAPES: Readonly<Record<string, (sqlState: string) => unknown>> = {
 
 describe.each(Object.entries(SHAPES))('an error of %s', (_name, shaped) => {
   test.each(['40001', '40P01', '3F000', 'OP004'])('shows its SQLSTATE: %s', (sqlState) => {
-    expect(sqlStateOf(shaped(sqlState))).toBe(sqlState)
+    expect(findSqlState(shaped(sqlState))).toBe(sqlState)
     expect(isSerializationFailure(shaped(sqlState))).toBe(sqlState.startsWith('40'))
   })
 
@@ -44,7 +44,7 @@ test.each([
   ['a text', '40001'],
   ['a round', round()],
 ])('%s are no SQLSTATE', (_name, error) => {
-  expect(sqlStateOf(error)).toBeNull()
+  expect(findSqlState(error)).toBeNull()
 })
 
 test.each([

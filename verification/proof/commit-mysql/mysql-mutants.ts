@@ -38,8 +38,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: a transaction that its handler has begun takes the key',
-    find: 'throw errorNumberOf(cause) === DOES_NOT_EXIST ? error(cause) : cause',
-    replace: 'if (errorNumberOf(cause) !== DOES_NOT_EXIST) throw error(cause)',
+    find: 'throw findErrorNumber(cause) === DOES_NOT_EXIST ? error(cause) : cause',
+    replace: 'if (findErrorNumber(cause) !== DOES_NOT_EXIST) throw error(cause)',
     check: 'S3',
   },
   {
