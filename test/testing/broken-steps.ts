@@ -5,7 +5,7 @@ export interface BrokenStore {
   readonly breaks: string
   /** Names of laws (or their beginnings) that must find it. */
   readonly foundBy: readonly string[]
-  /** No other law finds it. */
+  /** No other law finds it, but random histories may. */
   readonly alone?: boolean
   /** What each law that finds it says is broken. */
   readonly because?: string
@@ -158,6 +158,13 @@ export const BROKEN_STEPS: readonly BrokenStore[] = [
   }),
   broken('an uncertain failure is kept for failedMs', ['retention: an uncertain failure is kept for its retention'], {
     release: (record, own, now) => machine.release(record, { ...own, retentionMs: own.failedMs }, now),
+  }),
+  broken('what is unknown is forgotten from the seventh attempt on', ['random: a history'], {
+    begin: (record, claim, now) => {
+      const step = machine.begin(record, claim, now)
+      const isLate = step.reply.acquired && step.reply.attempt >= 7
+      return isLate ? { ...step, reply: { ...step.reply, previousOutcome: 'failed' as const } } : step
+    },
   }),
   broken('a stale command is not told why', ["renew (another's, completed): stale", 'answer: a stale command'], {
     renew: (record, own, now) => {

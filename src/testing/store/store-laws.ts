@@ -5,6 +5,7 @@ import { answerLaws, keyLaws } from './key-laws.js'
 import { forgetLaws, listLaws, operatorLaws } from './operator-laws.js'
 import { type OpenedStore, runLaw } from './play.js'
 import { raceLaws } from './race-laws.js'
+import { randomLaws } from './random-laws.js'
 import { retentionLaws } from './retention-laws.js'
 import { operatorStepLaws, stepLaws } from './step-laws.js'
 
@@ -125,4 +126,5 @@ const LAWS = [
   ...forgetLaws,
   ...stepLaws,
   ...operatorStepLaws,
+  ...randomLaws,
 ]
