@@ -2,23 +2,15 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { type MaybePromise, transactionLateError, transactionStreamedError } from '../core/index.js'
-import {
-  bodyHeaders,
-  type HeaderPairs,
-  type HeldAnswer,
-  type RequestRun,
-  type ResponseBody,
-  readResponseBody,
-} from '../http/index.js'
-import { isRecoded } from '../node/head.js'
-import { isSame } from '../node/headers.js'
+import { type HeldAnswer, type RequestRun, type ResponseBody, readResponseBody } from '../http/index.js'
+import { diffHeaders, isRecoded } from '../node/head.js'
+import type { Headers } from '../node/headers.js'
 import { toBuffer } from '../node/held-body.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { failsToSend } from '../node/hold.js'
 import { isStreamed, isTaken, toNodePayload, toWebStream } from '../node/payload.js'
-import { ReplyHead } from './reply-head.js'
+import { getReplyHeaders, ReplyHead } from './reply-head.js'
 
-type Headers = ReturnType<FastifyReply['getHeaders']>
 /** Continues the hooks with a payload, or with an error instead. */
 type Done = (error: Error | null, payload?: unknown) => void
 
@@ -43,8 +35,8 @@ export class FastifyAnswer implements HeldAnswer {
     this.#reply = reply
     this.#run = run
     this.#response = response
-    this.#before = reply.getHeaders()
-    run.heldBy(this)
+    this.#before = getReplyHeaders(reply)
+    response.framework = this
   }
 
   called(): void {
@@ -129,8 +121,8 @@ export class FastifyAnswer implements HeldAnswer {
     }
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : Buffer.isBuffer(payload) ? payload : NO_BYTES
     const isKept =
-      this.#run.keepsBody(bytes.byteLength, head.contentType) && !isRecoded(head.headers['transfer-encoding'])
-    const changed = changedSince(this.#before, head.headersWith(payload))
+      this.#run.keepsBody(bytes.byteLength, head.contentType) && !isRecoded(head.headers['transfer-encoding']?.[1])
+    const changed = diffHeaders(this.#before, head.headersWith(payload), false)
     const { status, statusMessage, headers } = head.onWire(changed, payload)
     const settled = this.#run.settle({ status, statusMessage, headers, body: isKept ? bytes : null })
     this.#entry?.received(null)
@@ -196,28 +188,20 @@ export class FastifyAnswer implements HeldAnswer {
 
   entered(): void {
     if (this.#isGiven || this.#reply.sent) throw transactionLateError()
-    this.#response.entered()
     this.#entry = new Entry(this.#reply)
   }
 
   reset(): void {
     this.#isGiven = false
-    this.#response.reset()
     this.#entry?.restore()
   }
 
   /** Synchronous if the earlier hooks of `onSend` are. */
   resolved(): MaybePromise<void> {
-    this.#response.resolved()
     return this.#entry?.whenReceived()
   }
 
-  leftBehind(): boolean {
-    return this.#response.leftBehind()
-  }
-
   left(): void {
-    this.#response.left()
     this.#entry?.leave()
     this.#entry = undefined
   }
@@ -240,16 +224,6 @@ function faultOf(payload: unknown): Error | null {
   return new TypeError(
     `A payload of type ${typeof payload} cannot be sent. Serialize it, or set a content type of JSON.`,
   )
-}
-
-function changedSince(before: Headers, now: Headers): HeaderPairs {
-  const changed: [string, string][] = []
-  for (const [name, value] of Object.entries(now)) {
-    if (value === undefined || name === 'content-length') continue
-    if (isSame(before[name], value) && !bodyHeaders.has(name)) continue
-    for (const line of Array.isArray(value) ? value : [value]) changed.push([name, String(line)])
-  }
-  return changed
 }
 
 /** A reply as it was when a transaction was opened; it patches the reply while the transaction is open. */

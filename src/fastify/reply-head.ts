@@ -1,15 +1,20 @@
 import { Buffer } from 'node:buffer'
-import { type OutgoingHttpHeader, validateHeaderName, validateHeaderValue } from 'node:http'
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Answer } from '../core/index.js'
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
-import { type Head, isAscii, mayHaveBody } from '../node/head.js'
-import { type Headers as AllHeaders, type HeaderSnapshot, isSame, restore, snapshotHeaders } from '../node/headers.js'
+import { createHead, type Head, mayHaveBody } from '../node/head.js'
+import { type Headers, isSame, restore, snapshotHeaders } from '../node/headers.js'
 import { toBuffer } from '../node/held-body.js'
 import { toWireHead } from '../node/sending/send.js'
 
-type Headers = ReturnType<FastifyReply['getHeaders']>
+/** A reply's own headers, in the form of those of Node's response. */
+export function getReplyHeaders(reply: FastifyReply): Headers {
+  const headers: Record<string, Headers[string]> = {}
+  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) headers[name] = [name, value]
+  return headers
+}
 
 /** Status and headers of a reply at one moment. */
 export class ReplyHead {
@@ -18,14 +23,14 @@ export class ReplyHead {
   readonly headers: Headers
   readonly #reply: FastifyReply
   /** The headers that Node's response had. */
-  readonly #raw: HeaderSnapshot
+  readonly #raw: Headers
 
   constructor(reply: FastifyReply) {
     this.#reply = reply
     this.status = reply.statusCode
     this.statusMessage = reply.raw.statusMessage ?? ''
     this.#raw = snapshotHeaders(reply.raw)
-    this.headers = { ...reply.getHeaders() }
+    this.headers = getReplyHeaders(reply)
   }
 
   /** If not, nothing of a payload is sent. */
@@ -34,18 +39,18 @@ export class ReplyHead {
   }
 
   get contentType(): string | null {
-    return this.headers['content-type']?.toString() ?? null
+    return this.headers['content-type']?.[1].toString() ?? null
   }
 
   get length(): string | undefined {
-    return this.headers['content-length']?.toString()
+    return this.headers['content-length']?.[1].toString()
   }
 
   /** What Node would throw for it; `null`: it can be sent. */
   fault(): Error | null {
     try {
       validateHeaderValue('reason phrase', this.statusMessage)
-      for (const [name, value] of Object.entries(this.headers)) {
+      for (const [name, value] of Object.values(this.headers)) {
         validateHeaderName(name)
         for (const line of [value].flat()) validateHeaderValue(name, line as string)
       }
@@ -58,26 +63,23 @@ export class ReplyHead {
   /** Those that Fastify sends before such a payload: a 204 with one, even an empty one, has no content type. */
   headersWith(payload: unknown): Headers {
     if (this.status !== 204 || payload === undefined || payload === null) return this.headers
-    return { ...this.headers, 'content-type': undefined }
+    const { 'content-type': _, ...others } = this.headers
+    return others
   }
 
   /** With the headers that are to be stored, in the bytes that Node sends before such a payload. */
   onWire(headers: HeaderPairs, payload: unknown): Head {
-    const { status, statusMessage } = this
     const chunk = this.mayHaveBody ? payload || undefined : undefined
-    const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
+    const head = createHead(this.status, this.statusMessage, headers)
     const beginning = { isExplicit: true, by: 'end', chunk, encoding: undefined } as const
     return toWireHead(this.#reply.request.raw, this.#allWith(payload), head, beginning)
   }
 
   /** As Fastify completes them. */
-  #allWith(payload: unknown): AllHeaders {
-    const all: Record<string, readonly [string, OutgoingHttpHeader]> = {}
-    for (const [name, value] of Object.entries(this.headers)) if (value !== undefined) all[name] = [name, value]
+  #allWith(payload: unknown): Headers {
+    if (this.status === 204 || this.status === 304) return this.headers
     const isSent = typeof payload === 'string' || Buffer.isBuffer(payload)
-    const length = isSent ? Buffer.byteLength(payload) : 0
-    if (this.status !== 204 && this.status !== 304) all['content-length'] = ['content-length', length]
-    return all
+    return { ...this.headers, 'content-length': ['content-length', isSent ? Buffer.byteLength(payload) : 0] }
   }
 
   /** Undoes all changes since. */
@@ -86,8 +88,8 @@ export class ReplyHead {
     const { raw } = reply
     for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name)
     restore(this.#raw, raw)
-    for (const [name, value] of Object.entries(this.headers)) {
-      if (value !== undefined && !isSame(raw.getHeader(name), value)) reply.header(name, value)
+    for (const [name, value] of Object.values(this.headers)) {
+      if (!isSame(raw.getHeader(name), value)) reply.header(name, value)
     }
     reply.code(this.status)
     raw.statusMessage = this.statusMessage

@@ -68,6 +68,7 @@ class Execution<Req> implements HeldAnswer {
   #given: Given | undefined
   /** A transaction's answer that is being read. */
   #reading: ResponseParts | undefined
+  readonly answersByReturning = true
 
   constructor(engine: RequestEngine<Req>, { run, extraHeaders = [] }: Execute, call: Call<Req>) {
     this.#engine = engine
@@ -186,13 +187,6 @@ class Execution<Req> implements HeldAnswer {
     if (!isKept) throw transactionStreamedError()
     this.#given = this.#give(copy, body.bytes)
   }
-
-  /** The handler answers with what it returns. */
-  leftBehind(): boolean {
-    return true
-  }
-
-  left(): void {}
 }
 
 /**

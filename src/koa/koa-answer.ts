@@ -17,8 +17,8 @@ import {
   type ResponseBody,
   readResponseBody,
 } from '../http/index.js'
-import { diffHeaders, type Head, isAscii, isCutShort, isRecoded } from '../node/head.js'
-import { EarlierHead, getHeaderMap, getHeaderValue, type HeaderSnapshot, snapshotHeaders } from '../node/headers.js'
+import { createHead, diffHeaders, type Head, isAscii } from '../node/head.js'
+import { EarlierHead, getHeaderMap, getHeaderValue, type Headers, snapshotHeaders } from '../node/headers.js'
 import { toBuffer } from '../node/held-body.js'
 import type { HeldResponse } from '../node/held-response.js'
 import { failsToSend } from '../node/hold.js'
@@ -36,7 +36,7 @@ export class KoaAnswer implements HeldAnswer {
   readonly #run: RequestRun
   readonly #response: HeldResponse
   /** The response's headers before the handler. */
-  readonly #before: HeaderSnapshot
+  readonly #before: Headers
   /** The run has been settled with the answer in `ctx`. */
   #isGiven = false
   /** Koa's own fields when the handler's transaction was opened. */
@@ -47,7 +47,7 @@ export class KoaAnswer implements HeldAnswer {
     this.#run = run
     this.#response = response
     this.#before = snapshotHeaders(ctx.res)
-    run.heldBy(this)
+    response.framework = this
   }
 
   /** Rejects with what the handler threw, for the application's error handling. */
@@ -95,14 +95,9 @@ export class KoaAnswer implements HeldAnswer {
 
   #responseBody(): MaybePromise<ResponseBody> {
     const body = takeBody(this.#ctx)
-    return body instanceof Uint8Array
-      ? { kind: 'whole', bytes: body }
-      : readResponseBody(
-          body,
-          this.#run,
-          this.#contentType(),
-          getHeaderValue(this.#ctx.res, 'content-length')?.toString(),
-        )
+    if (body instanceof Uint8Array) return { kind: 'whole', bytes: body }
+    const { 'content-type': type, 'content-length': length } = getHeaderMap(this.#ctx.res)
+    return readResponseBody(body, this.#run, type?.[1].toString() ?? null, length?.[1].toString())
   }
 
   async #give(body: ResponseBody): Promise<void> {
@@ -136,69 +131,48 @@ export class KoaAnswer implements HeldAnswer {
   #answer(bytes: Uint8Array): Answer {
     this.#isGiven = true
     const { status, statusMessage, headers } = this.#head(bytes)
-    return { status, statusMessage, headers, body: this.#keeps(bytes) ? bytes : null }
+    return { status, statusMessage, headers, body: this.#response.keepsWhole(bytes) ? bytes : null }
   }
 
   /** In the bytes that Node sends before Koa's body. */
   #head(bytes: Uint8Array): Head {
     const { message, status, body, req, res } = this.#ctx
     const statusMessage = message === STATUS_CODES[status] ? '' : message
-    const headers = this.#headers(bytes)
-    const head = { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
+    const head = createHead(status, statusMessage, this.#headers(bytes))
     const chunk = bytes.byteLength === 0 ? undefined : typeof body === 'string' ? body : bytes
     return toWireHead(req, getHeaderMap(res), head, { isExplicit: false, by: 'end', chunk, encoding: undefined })
   }
 
   #headers({ byteLength }: Uint8Array): HeaderPairs {
     const { body, method, res } = this.#ctx
-    const headers = diffHeaders(this.#before, res, body === null || method === 'HEAD')
+    const headers = diffHeaders(this.#before, getHeaderMap(res), body === null || method === 'HEAD')
     if (body !== undefined || byteLength === 0) return headers
     return [...headers.filter(([name]) => name.toLowerCase() !== 'content-type'), PHRASE_TYPE]
-  }
-
-  #keeps(bytes: Uint8Array): boolean {
-    const { req, res } = this.#ctx
-    const isWhole = !isCutShort(req, res, bytes) && !isRecoded(getHeaderValue(res, 'transfer-encoding'))
-    return isWhole && this.#run.keepsBody(bytes.byteLength, this.#contentType())
-  }
-
-  #contentType(): string | null {
-    return getHeaderValue(this.#ctx.res, 'content-type')?.toString() ?? null
   }
 
   // --- in a transaction of the handler
 
   entered(): void {
     if (this.#isGiven) throw transactionLateError()
-    this.#response.entered()
     this.#notes = notesIn(this.#ctx.response)
   }
 
   reset(): void {
     this.#isGiven = false
-    this.#response.reset()
     restoreNotes(this.#ctx, this.#notes)
   }
 
   /** The answer is in `ctx`, if anything was set since. Synchronous, unless it is a stream. */
   resolved(): MaybePromise<void> {
-    this.#response.resolved()
     const { response } = this.#ctx
     if (Object.entries(notesIn(response)).every(([name, value]) => this.#notes[name] === value)) return
     const isStream = isStreamed(this.#ctx.body)
     return whenever(this.#responseBody(), (body) => {
-      if (body.kind !== 'whole' || (isStream && !this.#keeps(body.bytes))) throw transactionStreamedError()
+      if (body.kind !== 'whole' || (isStream && !this.#response.keepsWhole(body.bytes)))
+        throw transactionStreamedError()
       putBody(this.#ctx, body)
       void this.#run.settle(this.#answer(body.bytes)) // Resolves after the COMMIT.
     })
-  }
-
-  leftBehind(): boolean {
-    return this.#response.leftBehind()
-  }
-
-  left(): void {
-    this.#response.left()
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
-import { getHeaderMap, getHeaderValue, getSnapshotValue, type HeaderSnapshot, isSame } from './headers.js'
+import { getHeaderMap, getHeaderValue, type Headers, isSame } from './headers.js'
 import { invalidStatusError, invalidStatusMessageError } from './node-errors.js'
 import { isEndNodes, type Outlet } from './sending/outlet.js'
 
@@ -14,6 +14,11 @@ export interface Head {
   readonly isAscii: boolean
   /** Its texts are the bytes on the wire, one character per byte. */
   readonly isAsOnWire?: true
+}
+
+/** Those of a response that is to be sent. */
+export function createHead(status: number, statusMessage: string, headers: HeaderPairs): Head {
+  return { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
 }
 
 /**
@@ -42,7 +47,7 @@ export function canStream(req: IncomingMessage, res: ServerResponse): boolean {
 export function applyWriteHead(
   req: IncomingMessage,
   res: ServerResponse,
-  before: HeaderSnapshot,
+  before: Headers,
   status: number,
   reason: unknown,
   headers: unknown,
@@ -58,14 +63,12 @@ export function applyWriteHead(
   keepOneFraming(req, res)
   // Otherwise the length is computed again.
   const keepLength = !mayHaveBody(req, res.statusCode) || !isEndNodes(outlet)
-  const changed = diffHeaders(before, res, keepLength)
-  return { status: res.statusCode, statusMessage, headers: changed, isAscii: isAscii(statusMessage, changed) }
+  return createHead(res.statusCode, statusMessage, diffHeaders(before, getHeaderMap(res), keepLength))
 }
 
 /** Whether Node would send these texts as they are, whatever follows them. */
 export function isAscii(statusMessage: string, headers: HeaderPairs): boolean {
-  for (let i = 0; i < headers.length; i++) if (NOT_ASCII.test((headers[i] as HeaderPairs[number])[1])) return false
-  return statusMessage === '' || !NOT_ASCII.test(statusMessage)
+  return !NOT_ASCII.test(statusMessage) && headers.every(([, value]) => !NOT_ASCII.test(value))
 }
 
 const NOT_ASCII = /[\x80-\xff]/
@@ -78,6 +81,11 @@ export function isWrong(head: Head | undefined, { statusCode }: ServerResponse):
 /** The handler announced more bytes than it wrote: it was cut off itself, for example by its upstream. */
 export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
   return Number(getHeaderValue(res, 'content-length')) > body.byteLength && mayHaveBody(req, res.statusCode)
+}
+
+/** Whether a replay of these bytes would be the handler's response. */
+export function isWhole(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
+  return !isCutShort(req, res, body) && !isRecoded(getHeaderValue(res, 'transfer-encoding'))
 }
 
 /**
@@ -100,24 +108,16 @@ function keepOneFraming(req: IncomingMessage, res: ServerResponse): void {
   res.removeHeader(isUsed ? 'Content-Length' : 'Transfer-Encoding')
 }
 
-/** Headers that were set or changed after a snapshot, and those of the body: whole values, one line each. */
-export function diffHeaders(before: HeaderSnapshot, res: ServerResponse, keepLength: boolean): HeaderPairs {
-  const headers = getHeaderMap(res)
-  const names = Object.keys(headers)
-  /** With room for as many: a list that grows has room for seventeen. */
-  const changed = new Array<HeaderPairs[number]>(names.length)
-  let amount = 0
-  for (let i = 0; i < names.length; i++) {
-    const lowerCaseName = names[i] as string
+/** Headers that were set or changed after `before`, and those of the body: whole values, one line each. */
+export function diffHeaders(before: Headers, now: Headers, keepLength: boolean): HeaderPairs {
+  const changed: HeaderPairs[number][] = []
+  for (const lowerCaseName in now) {
+    const [name, value] = now[lowerCaseName] as Headers[string]
     if (lowerCaseName === 'content-length' && !keepLength) continue
-    const header = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
-    if (isSame(getSnapshotValue(before, lowerCaseName), header[1]) && !bodyHeaders.has(lowerCaseName)) continue
-    const name = header[0]
-    const value = header[1]
-    if (Array.isArray(value)) for (const line of value) changed[amount++] = [name, String(line)]
-    else changed[amount++] = [name, String(value)]
+    if (isSame(before[lowerCaseName]?.[1], value) && !bodyHeaders.has(lowerCaseName)) continue
+    if (Array.isArray(value)) for (const line of value) changed.push([name, String(line)])
+    else changed.push([name, String(value)])
   }
-  changed.length = amount
   return changed
 }
 

@@ -6,9 +6,6 @@ import type { Callback } from './node-errors.js'
 /** A response's current headers: from the name in lower case to the name as written and the value. */
 export type Headers = Readonly<Record<string, readonly [name: string, value: OutgoingHttpHeader]>>
 
-/** The headers of a response at one moment: name in lower case, name as written, value, and so on. */
-export type HeaderSnapshot = readonly OutgoingHttpHeader[]
-
 /**
  * Node's own map, if the response has one. Node's methods validate each name, or copy everything, which would be the
  * most expensive part of handling a head.
@@ -29,40 +26,33 @@ export function getHeaderValue(res: ServerResponse, name: string): OutgoingHttpH
 }
 
 const NONE: Headers = Object.freeze(Object.create(null))
-const NOTHING: HeaderSnapshot = []
 const NODES_HEADERS = Object.getOwnPropertySymbols(new ServerResponse({} as IncomingMessage)).find(
   ({ description }) => description === 'kOutHeaders',
 )
 
-export function snapshotHeaders(res: ServerResponse): HeaderSnapshot {
+export function snapshotHeaders(res: ServerResponse): Headers {
   const headers = getHeaderMap(res)
-  if (headers === NONE) return NOTHING
-  const snapshot: OutgoingHttpHeader[] = []
+  const snapshot: Record<string, Headers[string]> = Object.create(null)
   for (const lowerCaseName in headers) {
-    const [name, value] = headers[lowerCaseName] as readonly [string, OutgoingHttpHeader]
-    snapshot.push(lowerCaseName, name, Array.isArray(value) ? [...value] : value) // A copy, because appendHeader modifies the array.
+    const [name, value] = headers[lowerCaseName] as Headers[string]
+    snapshot[lowerCaseName] = [name, Array.isArray(value) ? [...value] : value] // A copy, because appendHeader modifies the array.
   }
   return snapshot
 }
 
-export function getSnapshotValue(snapshot: HeaderSnapshot, lowerCaseName: string): OutgoingHttpHeader | undefined {
-  for (let i = 0; i < snapshot.length; i += 3) if (snapshot[i] === lowerCaseName) return snapshot[i + 2]
-  return undefined
-}
-
 /** Undoes all changes after a snapshot. */
-export function restore(before: HeaderSnapshot, res: ServerResponse): void {
+export function restore(before: Headers, res: ServerResponse): void {
   const { sendDate } = res
   for (const name of res.getHeaderNames()) res.removeHeader(name)
   res.sendDate = sendDate // Removing `Date` would also switch it off.
-  for (let i = 0; i < before.length; i += 3) res.setHeader(before[i + 1] as string, before[i + 2] as OutgoingHttpHeader)
+  for (const [name, value] of Object.values(before)) res.setHeader(name, value)
   res.statusMessage = ''
 }
 
 /** The head of a response as it was at one moment. */
 export class EarlierHead {
   readonly #res: ServerResponse
-  readonly #headers: HeaderSnapshot
+  readonly #headers: Headers
   readonly #status: number
   readonly #statusMessage: string
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { runAfterwards, transactionLateError } from '../core/index.js'
+import { type MaybePromise, runAfterwards, transactionLateError } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
 import type { HeaderPairs, HeldAnswer, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
-import { applyWriteHead, canStream, type Head, isCutShort, isRecoded, isWrong, mayHaveBody } from './head.js'
+import { applyWriteHead, canStream, type Head, isWhole, isWrong, mayHaveBody } from './head.js'
 import { getHeaderMap, getHeaderValue, ResponseEntry } from './headers.js'
 import { copyBytes, HeldBody } from './held-body.js'
 import { HeldStream } from './held-stream.js'
@@ -58,6 +58,8 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   #isEndedBelow = false
   /** The state before the handler's open transaction; `undefined` if none is open. Nothing is sent before it ends. */
   #entry: ResponseEntry | undefined
+  /** The answer of a framework whose handlers write it elsewhere first: it follows their transactions, too. */
+  framework: HeldAnswer | undefined = undefined
 
   /** From now on the handler writes to this instead of Node's response. */
   constructor(
@@ -112,9 +114,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
         return (this.#stream as HeldStream).write(chunk, encoding, done)
       case 'broken':
         return nodeErrors.refuseDestroyed(done)
-      case 'given':
-      case 'ended':
-      case 'finished':
+      default:
         return nodeErrors.refuseLate(done)
     }
   }
@@ -226,6 +226,11 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     return this.#run.keepsBody(byteLength, getHeaderValue(this.#res, 'content-type'))
   }
 
+  /** Whether this body is whole, and kept. */
+  keepsWhole(body: Uint8Array): boolean {
+    return this.#keeps(body.byteLength) && isWhole(this.#req, this.#res, body)
+  }
+
   // --- what a framework does that hands the answer to the run itself
 
   /** The answer is being stored: until `resume`, whatever is written is discarded. */
@@ -243,6 +248,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
 
   entered(): void {
     if (this.#state !== 'holding' || this.#head !== undefined) throw transactionLateError()
+    this.framework?.entered?.()
     this.#entry = new ResponseEntry(this.#res)
   }
 
@@ -252,19 +258,17 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     this.#body.take()
     this.#entry?.restore()
     if (this.#state === 'ended') this.#become('holding')
+    this.framework?.reset()
   }
 
-  resolved(): void {
+  resolved(value: unknown): MaybePromise<void> {
     this.#entry?.refuseStream()
-  }
-
-  /** The work may write to the response as the handler does. */
-  leftBehind(): boolean {
-    return false
+    return this.framework?.resolved(value)
   }
 
   left(): void {
     this.#entry = undefined
+    this.framework?.left?.()
   }
 
   // --- what its client does
@@ -322,17 +326,12 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
 
   /** The handler has ended. If the store is synchronous, the answer is sent synchronously too. */
   #settle(): void {
-    const head = this.#head as Head
+    const { status, statusMessage, headers } = this.#head as Head
     const body = this.#body.take()
-    const isKept =
-      this.#keeps(body.byteLength) &&
-      !isCutShort(this.#req, this.#res, body) &&
-      !isRecoded(getHeaderValue(this.#res, 'transfer-encoding'))
     this.#last = body
-    const { status, statusMessage, headers } = head
     const isStream = this.#stream !== undefined
     const terms = isStream && this.#run.context.attempt > 0 ? { confirmed: true } : undefined
-    const answer = { status, statusMessage, headers, body: isKept && !isStream ? body : null }
+    const answer = { status, statusMessage, headers, body: !isStream && this.keepsWhole(body) ? body : null }
     runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))
   }
 

@@ -140,7 +140,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
   }
 
   entered(): void {
-    this.#response?.entered()
+    this.#response?.entered?.()
   }
 
   reset(): void {
@@ -155,11 +155,11 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
   }
 
   leftBehind(): boolean {
-    return this.#response?.leftBehind() ?? false
+    return this.#response?.answersByReturning ?? false
   }
 
   left(): void {
-    this.#response?.left()
+    this.#response?.left?.()
   }
 
   timeOver(): void {

@@ -67,7 +67,15 @@ export interface RequestRun {
 }
 
 /** The holder of a response, for transactions: what the work sends is held until after the COMMIT, or discarded. */
-export type HeldAnswer = Omit<AnswerSource, 'answerOf' | 'hasStopped' | 'timeOver'>
+export interface HeldAnswer
+  extends Pick<AnswerSource, 'reset' | 'resolved'>,
+    Partial<Pick<AnswerSource, 'entered' | 'left'>> {
+  /**
+   * The handler answers with what it returns, so work that its transaction has left behind cannot answer any more. Absent: work writes
+   * to the response as the handler does.
+   */
+  readonly answersByReturning?: true
+}
 
 /** Send the stored answer; the handler does not run. */
 export interface Replay {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { HeaderPairs, RequestEnd } from '../../http/index.js'
 import * as faked from '../faked.js'
 import type { Head } from '../head.js'
-import { type HeaderSnapshot, refuseUnlessHttp1, restore, snapshotHeaders } from '../headers.js'
+import { type Headers, refuseUnlessHttp1, restore, snapshotHeaders } from '../headers.js'
 import { getOutlet, type Outlet } from './outlet.js'
 import { sendEnd, sendWhole } from './send.js'
 import { type Hanging, SocketViews } from './socket-view.js'
@@ -206,7 +206,7 @@ export class ResponseSender extends HeldClient {
   /** Headers of this one request, added to whatever is sent. */
   readonly extraHeaders: HeaderPairs
   /** The headers before the handler. */
-  readonly before: HeaderSnapshot
+  readonly before: Headers
   /** Sending failed: the response belongs to the application again, for an error page. */
   isGivenBack = false
   readonly #binding: Binding

@@ -75,13 +75,12 @@ export const ACKNOWLEDGED: Answer = { status: 200, statusMessage: '', headers: [
 /** The answer inside a handler's transaction: the event counts as acknowledged once the transaction's work resolves. */
 export class HandledDelivery implements HeldAnswer {
   isAcknowledged = false
+  readonly answersByReturning = true
   readonly #run: RequestRun
 
   constructor(run: RequestRun) {
     this.#run = run
   }
-
-  entered(): void {}
 
   reset(): void {
     this.isAcknowledged = false
@@ -91,13 +90,6 @@ export class HandledDelivery implements HeldAnswer {
     this.isAcknowledged = true
     void this.#run.settle(ACKNOWLEDGED)
   }
-
-  /** That the handler resolves is the answer. */
-  leftBehind(): boolean {
-    return true
-  }
-
-  left(): void {}
 }
 
 type RawBody =
