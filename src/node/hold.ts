@@ -87,6 +87,8 @@ export function resolveEmptyBody({ headers }: IncomingMessage): null | undefined
   return isForm(headers?.['content-type'] ?? '') ? null : undefined
 }
 
+export { mayHaveContent } from '../http/request/sent-body.js'
+
 /** Whether a body's text or bytes are more than an empty object or form has. */
 export function hasContent(rawBody: unknown): boolean {
   return HAS_CONTENT.test(String(rawBody))

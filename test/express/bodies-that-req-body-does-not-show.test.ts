@@ -105,6 +105,18 @@ describe.each(VERSIONS)('on $version', ({ make }) => {
     },
   )
 
+  test('a body of one byte is not taken for `{}`', async () => {
+    const discardBody: RequestHandler = async (req, _res, next) => {
+      for await (const _chunk of req) req.body = {}
+      next()
+    }
+    const { send, runs } = await start({ before: [discardBody] })
+    for (const body of ['1', '2']) {
+      expect(await send(body, 'text/plain')).toMatchObject({ status: 500, code: 'fingerprint_required' })
+    }
+    expect(runs()).toBe(0)
+  })
+
   test('so does one whose type the application’s parser leaves alone', async () => {
     const { send, runs } = await start({ before: [make.json(), keepRawBody] })
     for (const body of ['amount=1', 'amount=9999']) {

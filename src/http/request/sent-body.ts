@@ -57,16 +57,21 @@ function isEmpty(body: object): boolean {
 /**
  * Express 4's parsers set `{}` if they did not run, even if something else read the body, for example into
  * `req.rawBody`. So `{}` counts as the body only if the body was read and may really have been `{}`: not if a form, or
- * another type than JSON, had more than two bytes.
+ * another type than JSON, had another length.
  */
 function mayBeAnEmptyObject(facts: SentBody): boolean {
   if (!facts.bodyWasRead) return false
   const type = parseMediaType(getContentType(facts))
-  return type === null || isJson(type) || (lengthOf(facts) <= 2 && !isChunked(facts))
+  return type === null || isJson(type) || !mayHaveContent(facts)
 }
 
 function wasSent(facts: SentBody): boolean {
   return lengthOf(facts) !== 0 || isChunked(facts)
+}
+
+/** Whether the body that was sent may be more than nothing, and more than `{}`. */
+export function mayHaveContent(head: Head): boolean {
+  return isChunked(head) || ![0, 2].includes(lengthOf(head))
 }
 
 /** In bytes, as announced; 0 if it was not. */
