@@ -57,7 +57,7 @@ export class MemoryStore implements Store {
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. */
   constructor(options: MemoryStoreOptions = {}) {
     const { maxBytes, maxUncertainBytes, whenFull, now, ...most } = readOptions(options)
-    this.#now = () => Math.floor(now()) // V8 keeps small integers in place, and other numbers as objects.
+    this.#now = () => Math.floor(now()) // Whole milliseconds: operators see what is left of them.
     this.#records = new Records({
       ...most,
       maxBytes,

@@ -34,19 +34,9 @@ export function watchErrors(req: IncomingMessage, runOf: RunOf): void {
   if (app === undefined) return
   // Express 4 throws if `app.router` is read.
   const stack = (app._router ?? app.router)?.stack
-  if (stack !== undefined && (app !== watchedApp || stack.length !== watchedLength)) watch(app, stack, runOf)
-}
-
-/** The last application seen, and the length of its stack: most processes have one, which gets no more routes. */
-let watchedApp: App | undefined
-let watchedLength = 0
-
-/** A function of its own, because V8 allocates on entry what the function in it refers to. */
-function watch(app: App, stack: readonly Layer[], runOf: RunOf): void {
+  if (stack === undefined || LENGTHS.get(app) === stack.length) return
   patchLayers(stack[0], runOf)
-  if (LENGTHS.get(app) !== stack.length) app.use?.(passOn)
-  watchedApp = app
-  watchedLength = stack.length
+  app.use?.(passOn)
   LENGTHS.set(app, stack.length)
 }
 

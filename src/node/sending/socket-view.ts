@@ -1,12 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Callback } from '../node-errors.js'
 
-// Classes, not literals: V8 may put a literal among its old objects once such literals have lived long. A dead one there
-// keeps its closures, and with them the whole request, until the old space is collected.
-//
-// A trap creates its functions in other functions: V8 allocates for them on entry, whether they are created or not, and Node's
-// `setHeader` calls a trap twice, to read the socket's server.
-
 type Listener = (...args: unknown[]) => void
 
 /** The ways to hang up by a socket. */
@@ -22,11 +16,6 @@ interface Watcher {
   readonly event: string
   readonly listener: Listener
   readonly add: 'on' | 'once'
-}
-
-/** A socket of `node:http`, whose `setHeader` reads it twice. */
-interface OfServer extends Socket {
-  readonly server?: unknown
 }
 
 const NOBODY: readonly Watcher[] = []
@@ -96,7 +85,10 @@ class GuardedSocket implements ProxyHandler<Socket> {
       case 'destroySoon':
       case 'end':
       case 'resetAndDestroy':
-        return hangingUp(this.#response, property, view)
+        return (...args: unknown[]) => {
+          this.#response.hangUp(property, args)
+          return view
+        }
       default:
         return own(socket, property, view)
     }
@@ -130,14 +122,12 @@ class OutlivingSocket extends GuardedSocket {
     switch (property) {
       case 'on':
       case 'addListener':
-        return this.#adding(socket, 'on', view)
+        return (event: string, listener: Listener) => this.#add(socket, event, listener, 'on', view)
       case 'once':
-        return this.#adding(socket, 'once', view)
+        return (event: string, listener: Listener) => this.#add(socket, event, listener, 'once', view)
       case 'off':
       case 'removeListener':
-        return this.#removing(socket, view)
-      case 'server':
-        return (socket as OfServer).server
+        return (event: string, listener: Listener) => this.#remove(socket, event, listener, view)
       default:
         return this.#isRevealed ? super.get(socket, property, view) : this.#outlived(socket, property, view)
     }
@@ -154,14 +144,6 @@ class OutlivingSocket extends GuardedSocket {
       default:
         return super.get(socket, property, view)
     }
-  }
-
-  #adding(socket: Socket, add: 'on' | 'once', view: Socket) {
-    return (event: string, listener: Listener) => this.#add(socket, event, listener, add, view)
-  }
-
-  #removing(socket: Socket, view: Socket) {
-    return (event: string, listener: Listener) => this.#remove(socket, event, listener, view)
   }
 
   #add(socket: Socket, event: string, listener: Listener, add: 'on' | 'once', view: Socket): Socket {
@@ -202,12 +184,5 @@ function methodOf(socket: Socket, property: string | symbol, method: Function, v
   return (...args: unknown[]) => {
     const result = Reflect.apply(method, socket, args)
     return result === socket ? view : result
-  }
-}
-
-function hangingUp(response: Hanging, by: HangUp, view: Socket) {
-  return (...args: unknown[]) => {
-    response.hangUp(by, args)
-    return view
   }
 }
