@@ -4,7 +4,7 @@ import { type Options, UsageError } from './command-line.js'
 import { printJson } from './printed.js'
 
 /** @throws UsageError: whoever typed it cannot be asked, and did not say --yes. */
-export function checkAskable({ yes }: Options): void {
+export function assertCanAsk({ yes }: Options): void {
   if (!yes && !process.stdin.isTTY) throw new UsageError('Nobody can be asked here: look at the record, and add --yes.')
 }
 

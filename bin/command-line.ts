@@ -140,7 +140,8 @@ function noCommand(word: string): string {
 
 /** Drivers take an empty URL for the server of this machine. */
 function checkPlaces(options: Options): void {
-  for (const name of ['redis', 'postgres', 'mysql', 'sqlite', 'store'] as const) checkGiven(`--${name}`, options[name])
+  for (const name of ['redis', 'postgres', 'mysql', 'sqlite', 'store'] as const)
+    assertNotEmpty(`--${name}`, options[name])
   for (const name of ['sqlite', 'store'] as const) {
     if (!looksLikeUrl(options[name] ?? '')) continue
     throw new UsageError(
@@ -150,7 +151,7 @@ function checkPlaces(options: Options): void {
 }
 
 /** @throws UsageError */
-export function checkGiven(name: string, place: string | undefined): void {
+export function assertNotEmpty(name: string, place: string | undefined): void {
   if (place?.trim() === '') throw new UsageError(`${name} is empty: is a variable of the shell not set?`)
 }
 
@@ -183,12 +184,12 @@ export function parseRecordName({ rest, options }: CommandLine): RecordName {
     )
   }
   const { namespace, path } = options
-  checkName({ scope, key, namespace, path })
+  assertNameParts({ scope, key, namespace, path })
   return { scope, key, ...(namespace !== undefined && { namespace }), ...(path !== undefined && { path }) }
 }
 
 /** An empty name is nobody's: to say that there is no record would mislead. @throws UsageError */
-export function checkName(parts: Readonly<Record<string, string | undefined>>): void {
+export function assertNameParts(parts: Readonly<Record<string, string | undefined>>): void {
   const empty = Object.keys(parts).find((part) => parts[part] === '')
   if (empty !== undefined) throw new UsageError(`The ${empty} is empty: is a variable of the shell not set?`)
 }

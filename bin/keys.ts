@@ -3,7 +3,7 @@ import type { Target } from './target.js'
 const KEYS_A_STEP = 500
 
 /** The storage keys of all records that are kept, some at a time. */
-export async function* keysOf(target: Target): AsyncGenerator<readonly string[]> {
+export async function* walkStorageKeys(target: Target): AsyncGenerator<readonly string[]> {
   switch (target.kind) {
     case 'redis':
       for (const server of target.servers) {

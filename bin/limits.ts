@@ -24,7 +24,7 @@ export async function withTimeLimit<Result>(ms: number, promise: Promise<Result>
 }
 
 /** Closes a client, unless its server keeps it from that. */
-export async function closed(close: () => Promise<void>): Promise<void> {
+export async function closeWithinLimit(close: () => Promise<void>): Promise<void> {
   await withTimeLimit(CLOSE_MS, close(), 'The client did not close').catch(() => {})
 }
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { readCommandLine, UsageError } from './command-line.js'
 import { commands } from './commands.js'
 import { buildHelp } from './help.js'
-import { CLOSE_MS, closed, describeError } from './limits.js'
+import { CLOSE_MS, closeWithinLimit, describeError } from './limits.js'
 import { stripControlCharacters } from './printed.js'
 import { describeTarget, openTarget, readEnvironment } from './target.js'
 import { redactPasswords } from './without-passwords.js'
@@ -30,7 +30,7 @@ async function main(): Promise<number> {
       ? error
       : new Error(`${describeTarget(target)} failed: ${describeError(error)}`, { cause: error })
   } finally {
-    await closed(() => target.close())
+    await closeWithinLimit(() => target.close())
   }
 }
 

@@ -28,7 +28,7 @@ export function createOperatorCommands(store: Store): Pick<Operator, 'unknown' |
  *
  * @throws IdempotencyError `arguments_invalid`.
  */
-export async function checkResolution(name: AttemptName, outcome: KnownOutcome): Promise<void> {
+export async function assertResolution(name: AttemptName, outcome: KnownOutcome): Promise<void> {
   await createOperatorCommands(new MemoryStore()).resolve(name, outcome)
 }
 

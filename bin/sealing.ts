@@ -1,6 +1,6 @@
 import type { Answer } from 'once-per-key/core'
-import { keysOf } from './keys.js'
-import { sealingKeys, type Target } from './target.js'
+import { walkStorageKeys } from './keys.js'
+import { readSealingKeys, type Target } from './target.js'
 
 /** Looks at this many answers at most: where answers are sealed, the first ones show it. Records without an answer show nothing. */
 const MOST_READ = 200
@@ -12,9 +12,9 @@ export function isSealed({ status, statusMessage }: Pick<Answer, 'status' | 'sta
 
 /** Whether the store has sealed answers, and the command no keys: an answer that it wrote would be refused by the service. */
 export async function hasSealedAnswersWithoutKeys(target: Target): Promise<boolean> {
-  if (sealingKeys().length > 0) return false
+  if (readSealingKeys().length > 0) return false
   let read = 0
-  for await (const keys of keysOf(target)) {
+  for await (const keys of walkStorageKeys(target)) {
     for (const key of keys) {
       const record = await shown(target, key)
       if (record?.state !== 'completed' || record.answer === null) continue

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { Store } from 'once-per-key/core'
 import { sealed } from 'once-per-key/sealed'
-import { type CommandLine, type CommandName, checkGiven, type Options, UsageError } from './command-line.js'
+import { assertNotEmpty, type CommandLine, type CommandName, type Options, UsageError } from './command-line.js'
 import { type MySqlTarget, openMySql } from './targets/mysql.js'
 import { openPostgres, type PostgresTarget } from './targets/postgres.js'
 import { openRedis, type RedisTarget } from './targets/redis.js'
@@ -18,12 +18,12 @@ export function describeTarget({ kind }: Target): string {
 }
 
 /** What every target has. */
-export interface Opened {
+export interface OpenedStore {
   readonly store: Store
   close(): Promise<void>
 }
 
-export interface ModuleTarget extends Opened {
+export interface ModuleTarget extends OpenedStore {
   readonly kind: 'store'
 }
 
@@ -31,7 +31,7 @@ export interface ModuleTarget extends Opened {
  * Redis has no tables that could be missing: in another database, or under another prefix, than the store's there is nothing, as if all
  * were well.
  */
-export function tellPrefix(target: Target): void {
+export function printPrefixNotice(target: Target): void {
   if (target.kind !== 'redis') return
   console.error(
     `Only keys of database ${target.database} that begin with ${JSON.stringify(target.prefix)} count. If the store has others, give the ` +
@@ -109,7 +109,7 @@ function placesIn(options: Options): Places {
   if (Object.values(given).some((place) => place !== undefined)) return given
   const places = readEnvironment(process.env)
   for (const kind of ['redis', 'postgres', 'mysql', 'sqlite'] as const)
-    checkGiven(`ONCE_PER_KEY_${kind.toUpperCase()}`, places[kind])
+    assertNotEmpty(`ONCE_PER_KEY_${kind.toUpperCase()}`, places[kind])
   return places
 }
 
@@ -132,10 +132,10 @@ async function moduleTarget(file: string): Promise<ModuleTarget> {
 
 /** Where keys are given, answers are shown as they were, whether they are sealed or not. */
 function unsealed(store: Store): Store {
-  const keys = sealingKeys()
+  const keys = readSealingKeys()
   return keys.length === 0 ? store : sealed(store, { keys, unsealedMayBeReplayed: true })
 }
 
-export function sealingKeys(): readonly string[] {
+export function readSealingKeys(): readonly string[] {
   return (process.env.ONCE_PER_KEY_SEALING_KEYS ?? '').split(',').filter((key) => key !== '')
 }

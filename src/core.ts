@@ -6,12 +6,12 @@
 export type { BeginReply as Begun } from './core/index.js'
 export * from './core/index.js'
 export {
+  type AnswerBuffer,
   type Asker,
   type AttemptName,
   createRequestEngine as createEngine,
   type Decision,
   type HeaderPairs,
-  type HeldAnswer,
   type IdempotencyEvent,
   type IdempotencyOptions,
   type KeepHeader,

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, machine, StoredStep } from '../../src/core/index.js'
-import type { Form } from './forms.js'
-import { computeSize, type Extra, getPart, type Packed, splitParts } from './packed.js'
+import type { RecordTemplate } from './forms.js'
+import { computeSize, getPart, type PackedRecord, type StepsContent, splitParts } from './packed.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -9,27 +9,27 @@ type StoredRecord = machine.StoredRecord
  * A record as it is kept: as few objects as possible, because each one that stays costs its bytes, and is copied by the
  * garbage collector. The machine reads its fields as those of any other record.
  */
-export class Entry {
+export class MemoryEntry {
   readonly key: string
   /** What many records have in common. */
-  form: Form
+  form: RecordTemplate
   /** Token, fingerprint and the answer's own header values. */
   text: string
   /** The body, or what is kept in its place. */
-  content: Packed['content']
+  content: PackedRecord['content']
   attempt = 0
   leaseUntil = 0
   expiresAt = 0
   /** Where it is kept; `null`: nowhere, it was dropped. */
-  share: Share | null = null
+  share: ScopeEntries | null = null
   /** Its neighbours in its share, by age. */
-  older: Entry | null = null
-  newer: Entry | null = null
+  older: MemoryEntry | null = null
+  newer: MemoryEntry | null = null
   /** Its neighbours on its shelf: those that expire before and after it; at the ends, the shelf. */
-  before: Entry | Shelf | null = null
-  after: Entry | Shelf | null = null
+  before: MemoryEntry | ExpiryQueue | null = null
+  after: MemoryEntry | ExpiryQueue | null = null
 
-  constructor(key: string, { form, text, content }: Packed) {
+  constructor(key: string, { form, text, content }: PackedRecord) {
     this.key = key
     this.form = form
     this.text = text
@@ -59,11 +59,11 @@ export class Entry {
   /** A copy for each reader, who may modify it. */
   get answer(): Answer {
     const { form } = this
-    const body = this.content as Exclude<Packed['content'], Extra>
+    const body = this.content as Exclude<PackedRecord['content'], StepsContent>
     return {
       status: form.status,
       statusMessage: form.statusMessage,
-      headers: form.headersWith(splitParts(this.text), 2),
+      headers: form.buildHeaders(splitParts(this.text), 2),
       body: typeof body === 'string' ? Buffer.from(body, 'latin1') : body && Buffer.from(body),
     }
   }
@@ -77,8 +77,8 @@ export class Entry {
     return extraOf(this)?.rerun === true
   }
 
-  keep(
-    { form, text, content }: Packed,
+  setRecord(
+    { form, text, content }: PackedRecord,
     { attempt, expiresAt, leaseUntil = 0 }: StoredRecord & { leaseUntil?: number },
   ) {
     this.form = form
@@ -91,29 +91,29 @@ export class Entry {
 }
 
 /** Not a private getter: those cost each entry a field. */
-function extraOf({ form, content }: Entry): Extra | null {
-  return form.state === 'completed' ? null : (content as Extra | null)
+function extraOf({ form, content }: MemoryEntry): StepsContent | null {
+  return form.state === 'completed' ? null : (content as StepsContent | null)
 }
 
-export interface Holding {
+export interface Usage {
   readonly count: number
   readonly bytes: number
 }
 
 /** The records of one scope in a room, in the order in which they were written. */
-export class Share implements Holding {
+export class ScopeEntries implements Usage {
   readonly scope: string
   count = 0
   bytes = 0
   /** The first that may be dropped. */
-  oldest: Entry | null = null
-  #newest: Entry | null = null
+  oldest: MemoryEntry | null = null
+  #newest: MemoryEntry | null = null
 
   constructor(scope: string) {
     this.scope = scope
   }
 
-  add(entry: Entry): void {
+  add(entry: MemoryEntry): void {
     this.count++
     this.bytes += entry.bytes
     entry.share = this
@@ -123,7 +123,7 @@ export class Share implements Holding {
     this.#newest = entry
   }
 
-  remove(entry: Entry): void {
+  remove(entry: MemoryEntry): void {
     this.count--
     this.bytes -= entry.bytes
     if (entry.older === null) this.oldest = entry.newer
@@ -138,20 +138,20 @@ export class Share implements Holding {
  * The records of a room that are kept for the same time: the first that was written is the first to expire. They are a
  * ring with the shelf as its end, so that a record leaves without knowing its shelf.
  */
-export class Shelf {
+export class ExpiryQueue {
   readonly keptMs: number
-  after: Entry | Shelf = this
-  before: Entry | Shelf = this
+  after: MemoryEntry | ExpiryQueue = this
+  before: MemoryEntry | ExpiryQueue = this
 
   constructor(keptMs: number) {
     this.keptMs = keptMs
   }
 
-  get first(): Entry | null {
-    return this.after === this ? null : (this.after as Entry)
+  get first(): MemoryEntry | null {
+    return this.after === this ? null : (this.after as MemoryEntry)
   }
 
-  add(entry: Entry): void {
+  add(entry: MemoryEntry): void {
     entry.before = this.before
     entry.after = this
     this.before.after = entry
@@ -159,9 +159,9 @@ export class Shelf {
   }
 }
 
-export function leaveShelf(entry: Entry): void {
-  const before = entry.before as Entry | Shelf
-  const after = entry.after as Entry | Shelf
+export function leaveExpiryQueue(entry: MemoryEntry): void {
+  const before = entry.before as MemoryEntry | ExpiryQueue
+  const after = entry.after as MemoryEntry | ExpiryQueue
   before.after = after
   after.before = before
   entry.before = entry.after = null

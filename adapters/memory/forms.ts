@@ -3,7 +3,7 @@ import type { Answer, machine } from '../../src/core/index.js'
 type StoredRecord = machine.StoredRecord
 
 /** What many records have in common: it is kept once for all of them. */
-export class Form {
+export class RecordTemplate {
   readonly state: StoredRecord['state']
   readonly uncertain: boolean
   /** The record has a fingerprint. */
@@ -17,7 +17,7 @@ export class Form {
   readonly bytes: number
 
   constructor(
-    { state, uncertain, isBound }: Pick<Form, 'state' | 'uncertain' | 'isBound'>,
+    { state, uncertain, isBound }: Pick<RecordTemplate, 'state' | 'uncertain' | 'isBound'>,
     { status, statusMessage }: Pick<Answer, 'status' | 'statusMessage'> = NO_HEAD,
     headers: readonly (readonly [name: string, value: string | null])[] = [],
     bytes = 0,
@@ -33,7 +33,7 @@ export class Form {
   }
 
   /** `values`: from this index on, those of the record. */
-  headersWith(values: readonly string[], index: number): [name: string, value: string][] {
+  buildHeaders(values: readonly string[], index: number): [name: string, value: string][] {
     let next = index
     return this.#headers.map(([name, value]) => [name, value ?? (values[next++] as string)])
   }
@@ -50,7 +50,7 @@ export class Form {
   }
 
   /** The values that a record has to keep itself, behind two parts of its own. */
-  partsOf(token: string, fingerprint: string, { headers }: Answer): string[] {
+  buildParts(token: string, fingerprint: string, { headers }: Answer): string[] {
     const parts = new Array<string>(2 + this.#ownValues)
     parts[0] = token
     parts[1] = fingerprint
@@ -62,10 +62,10 @@ export class Form {
 
 const NO_HEAD = { status: 0, statusMessage: '' }
 
-const IN_FLIGHT = new Form({ state: 'in-flight', uncertain: false, isBound: true })
-const IN_FLIGHT_UNCERTAIN = new Form({ state: 'in-flight', uncertain: true, isBound: true })
-const FAILED = new Form({ state: 'failed', uncertain: false, isBound: false })
-const FAILED_UNCERTAIN = new Form({ state: 'failed', uncertain: true, isBound: true })
+const IN_FLIGHT = new RecordTemplate({ state: 'in-flight', uncertain: false, isBound: true })
+const IN_FLIGHT_UNCERTAIN = new RecordTemplate({ state: 'in-flight', uncertain: true, isBound: true })
+const FAILED = new RecordTemplate({ state: 'failed', uncertain: false, isBound: false })
+const FAILED_UNCERTAIN = new RecordTemplate({ state: 'failed', uncertain: true, isBound: true })
 const COMPLETED = { state: 'completed', uncertain: false, isBound: true } as const
 
 /** An application has a handful, which are looked through; what is beyond, or long, is kept with its record. */
@@ -74,25 +74,25 @@ const LONGEST_FORM = 500
 /** An estimate of what V8 needs for one. */
 const FORM_OVERHEAD_BYTES = 300
 
-export class Forms {
-  #shared: Form[] = []
+export class TemplateCache {
+  #shared: RecordTemplate[] = []
 
-  without({ state, uncertain }: Exclude<StoredRecord, { state: 'completed' }>): Form {
+  getTemplateWithoutAnswer({ state, uncertain }: Exclude<StoredRecord, { state: 'completed' }>): RecordTemplate {
     if (state === 'in-flight') return uncertain ? IN_FLIGHT_UNCERTAIN : IN_FLIGHT
     return uncertain ? FAILED_UNCERTAIN : FAILED
   }
 
-  of(answer: Answer): Form {
+  getTemplate(answer: Answer): RecordTemplate {
     const known = this.#shared
-    for (let i = 0; i < known.length; i++) if (known[i]?.fits(answer)) return known[i] as Form
+    for (let i = 0; i < known.length; i++) if (known[i]?.fits(answer)) return known[i] as RecordTemplate
     return this.#add(answer)
   }
 
-  #add(answer: Answer): Form {
+  #add(answer: Answer): RecordTemplate {
     const length = lengthOf(answer)
     const isShared = length <= LONGEST_FORM && this.#shared.length < MOST_FORMS
     const headers = answer.headers.map(([name, value]) => [name, isCommon(name) ? value : null] as const)
-    const form = new Form(COMPLETED, answer, headers, isShared ? 0 : length + FORM_OVERHEAD_BYTES)
+    const form = new RecordTemplate(COMPLETED, answer, headers, isShared ? 0 : length + FORM_OVERHEAD_BYTES)
     if (isShared) this.#shared.push(form)
     return form
   }

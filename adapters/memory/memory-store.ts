@@ -22,10 +22,10 @@ import {
   toListedRecordIfUnknown,
   warnOnce,
 } from '../../src/core/index.js'
-import type { Entry } from './entry.js'
+import type { MemoryEntry } from './entry.js'
 import { type MemoryStoreOptions, readOptions } from './options.js'
-import type { Packed } from './packed.js'
-import { Records } from './records.js'
+import type { PackedRecord } from './packed.js'
+import { MemoryRecords } from './records.js'
 
 type StoredRecord = machine.StoredRecord
 type Completed = Extract<StoredRecord, { state: 'completed' }>
@@ -52,13 +52,13 @@ export class MemoryStore implements Store {
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   /** Events that are not emitted yet. */
   #happened: StoreEvent[] = []
-  readonly #records: Records
+  readonly #records: MemoryRecords
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. */
   constructor(options: MemoryStoreOptions = {}) {
     const { maxBytes, maxUncertainBytes, whenFull, now, ...most } = readOptions(options)
     this.#now = () => Math.floor(now()) // Whole milliseconds: operators see what is left of them.
-    this.#records = new Records({
+    this.#records = new MemoryRecords({
       ...most,
       maxBytes,
       maxUncertainBytes: maxUncertainBytes ?? Math.max(LEAST_FAILURE_BYTES, Math.floor(maxBytes / 2)),
@@ -136,8 +136,8 @@ export class MemoryStore implements Store {
     const before = this.#records.find(key)
     const { record, reply } = machine.forget(recordOf(before), forgetting, this.#now())
     if (before === undefined || !reply.ok || record === recordOf(before)) return reply
-    if (record === null) this.#records.drop(before)
-    else this.#records.dropAnswer(before, record)
+    if (record === null) this.#records.remove(before)
+    else this.#records.replaceInPlace(before, record)
     return reply
   }
 
@@ -151,8 +151,8 @@ export class MemoryStore implements Store {
   }
 
   /** `show`: `null` for a record that is not listed. */
-  #listing(from: string | null, show: (entry: Entry) => Omit<ListedRecord, 'key'> | null): ListedRecords {
-    const { entries, next } = this.#records.step(Number(from ?? 0), RECORDS_A_STEP)
+  #listing(from: string | null, show: (entry: MemoryEntry) => Omit<ListedRecord, 'key'> | null): ListedRecords {
+    const { entries, next } = this.#records.readSlice(Number(from ?? 0), RECORDS_A_STEP)
     const records: ListedRecord[] = []
     for (const entry of entries) {
       const shown = show(entry)
@@ -178,8 +178,8 @@ export class MemoryStore implements Store {
     key: string,
     sender: Sender,
     record: StoredRecord,
-    packed: Packed,
-    before: Entry | undefined,
+    packed: PackedRecord,
+    before: MemoryEntry | undefined,
     now: number,
     reply: Reply,
   ): Reply {
@@ -191,7 +191,13 @@ export class MemoryStore implements Store {
   /**
    * The record without its answer if the answer would exceed the scope's share: the completion itself is always kept.
    */
-  #affordable(key: string, record: Completed, scope: string, before: Entry | undefined, now: number): Packed {
+  #affordable(
+    key: string,
+    record: Completed,
+    scope: string,
+    before: MemoryEntry | undefined,
+    now: number,
+  ): PackedRecord {
     const packed = this.#records.pack(record)
     const evictions = this.#records.makeRoomForAnswer(key, scope, packed, before, now)
     if (evictions !== null) {
@@ -203,7 +209,7 @@ export class MemoryStore implements Store {
   }
 
   #full(): IdempotencyError {
-    const { count, bytes } = this.#records.total()
+    const { count, bytes } = this.#records.getUsage()
     return new IdempotencyError(
       'store_full',
       `The memory store is full (${count} records, ${bytes} bytes), or the claiming scope holds more than is still ` +
@@ -226,7 +232,7 @@ export class MemoryStore implements Store {
 }
 
 /** An entry has what the machine reads of a record, whatever its state. */
-function recordOf(entry: Entry | undefined): StoredRecord | null {
+function recordOf(entry: MemoryEntry | undefined): StoredRecord | null {
   return entry === undefined ? null : (entry as object as StoredRecord)
 }
 

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { machine, StoredStep } from '../../src/core/index.js'
-import { type Form, type Forms, notTextAndBytesError } from './forms.js'
+import { notTextAndBytesError, type RecordTemplate, type TemplateCache } from './forms.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -11,15 +11,15 @@ const RECORD_OVERHEAD_BYTES = 350
 const MOST_BYTES_AS_TEXT = 4_096
 
 /** What an entry keeps of a record. */
-export interface Packed {
-  readonly form: Form
+export interface PackedRecord {
+  readonly form: RecordTemplate
   readonly text: string
   /** An answer's body, a small one as Latin-1 text; of a record that is not completed, what few have. */
-  readonly content: string | Buffer | Extra | null
+  readonly content: string | Buffer | StepsContent | null
 }
 
 /** The steps of a record, and an operator's mark. */
-export interface Extra {
+export interface StepsContent {
   readonly steps: readonly StoredStep[]
   readonly rerun: boolean
   /** In bytes, as that of a body. */
@@ -29,24 +29,24 @@ export interface Extra {
 /** An estimate of what V8 needs for a step besides its label and its bytes. */
 const STEP_OVERHEAD_BYTES = 200
 
-export function computeSize(key: string, { form, text, content }: Packed): number {
+export function computeSize(key: string, { form, text, content }: PackedRecord): number {
   return RECORD_OVERHEAD_BYTES + key.length + form.bytes + text.length + (content === null ? 0 : content.length)
 }
 
 /** The record as an entry keeps it. Throws, and has changed nothing, if its answer is not made of text and bytes. */
-export function packRecord(record: StoredRecord, forms: Forms): Packed {
+export function packRecord(record: StoredRecord, forms: TemplateCache): PackedRecord {
   const { token, fingerprint } = record
   if (record.state !== 'completed') {
     const parts = fingerprint === null ? [token] : [token, fingerprint]
-    return { form: forms.without(record), text: inOneText(parts), content: extraOf(record) }
+    return { form: forms.getTemplateWithoutAnswer(record), text: inOneText(parts), content: extraOf(record) }
   }
   const { answer } = record
-  const form = forms.of(answer)
-  const text = inOneText(form.partsOf(token, record.fingerprint, answer))
+  const form = forms.getTemplate(answer)
+  const text = inOneText(form.buildParts(token, record.fingerprint, answer))
   return { form, text, content: keptBytes(answer.body) }
 }
 
-function extraOf(record: Exclude<StoredRecord, { state: 'completed' }>): Extra | null {
+function extraOf(record: Exclude<StoredRecord, { state: 'completed' }>): StepsContent | null {
   const rerun = record.state === 'failed' && record.rerun === true
   if (record.steps === undefined && !rerun) return null
   const steps = (record.steps ?? []).map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import { type machine, SINGLE_TENANT } from '../../src/core/index.js'
-import { Entry, type Holding } from './entry.js'
-import { Forms } from './forms.js'
-import { computeSize, type Packed, packRecord } from './packed.js'
-import { Room } from './room.js'
+import { MemoryEntry, type Usage } from './entry.js'
+import { TemplateCache } from './forms.js'
+import { computeSize, type PackedRecord, packRecord } from './packed.js'
+import { EntryPool } from './room.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -35,26 +35,26 @@ interface Need {
  * are the only ones that are dropped before they expire, unless the store evicts completed ones: they are only an attempt
  * number and a fence against late commands.
  */
-export class Records {
-  readonly #inFlight = new Room()
-  readonly #completed = new Room()
-  readonly #uncertain = new Room()
-  readonly #certain = new Room()
+export class MemoryRecords {
+  readonly #inFlight = new EntryPool()
+  readonly #completed = new EntryPool()
+  readonly #uncertain = new EntryPool()
+  readonly #certain = new EntryPool()
   /** Without bounds of its own, and in no order: the rooms know which record may go. */
-  readonly #index = new LRUCache<string, Entry>({ maxSize: Number.MAX_SAFE_INTEGER })
-  readonly #forms = new Forms()
+  readonly #index = new LRUCache<string, MemoryEntry>({ maxSize: Number.MAX_SAFE_INTEGER })
+  readonly #forms = new TemplateCache()
   readonly #bounds: Bounds
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
   }
 
-  find(key: string): Entry | undefined {
+  find(key: string): MemoryEntry | undefined {
     return this.#index.peek(key, NO_OPTIONS)
   }
 
   /** Those in flight and completed. */
-  total(): Holding {
+  getUsage(): Usage {
     return sum(this.#inFlight, this.#completed)
   }
 
@@ -62,38 +62,45 @@ export class Records {
    * Those of some places, and the next place; `null`: there is none. A record keeps its place in the index as long as it stays, whatever
    * comes and goes around it: no order by age or key would tell a walk where to go on.
    */
-  step(from: number, most: number): { readonly entries: readonly Entry[]; readonly next: number | null } {
-    const places = LRUCache.unsafeExposeInternals(this.#index).valList as readonly (Entry | undefined)[]
+  readSlice(from: number, most: number): { readonly entries: readonly MemoryEntry[]; readonly next: number | null } {
+    const places = LRUCache.unsafeExposeInternals(this.#index).valList as readonly (MemoryEntry | undefined)[]
     const beyond = from + most
     const entries = places.slice(from, beyond).filter((entry) => entry !== undefined)
     return { entries, next: beyond < places.length ? beyond : null }
   }
 
-  pack(record: StoredRecord): Packed {
+  pack(record: StoredRecord): PackedRecord {
     return packRecord(record, this.#forms)
   }
 
   /** Replaces the previous record of the key, if any. */
-  write(key: string, scope: string, record: StoredRecord, as: Packed, before: Entry | undefined, now: number): void {
+  write(
+    key: string,
+    scope: string,
+    record: StoredRecord,
+    as: PackedRecord,
+    before: MemoryEntry | undefined,
+    now: number,
+  ): void {
     const isThere = before !== undefined && before.share !== null
-    const entry = isThere ? before : new Entry(key, as)
+    const entry = isThere ? before : new MemoryEntry(key, as)
     const owner = before?.share?.scope ?? scope
     if (isThere) this.#roomOf(entry).remove(entry)
     else this.#index.set(key, entry, SIZE)
-    entry.keep(as, record)
+    entry.setRecord(as, record)
     const room = this.#roomOf(entry)
     room.add(entry, owner, now)
     if (room === this.#certain) this.#dropCertain(owner, now)
   }
 
   /** Drops the answer; the record keeps its place. */
-  dropAnswer(entry: Entry, record: StoredRecord): void {
+  replaceInPlace(entry: MemoryEntry, record: StoredRecord): void {
     const bytes = entry.bytes
-    entry.keep(this.pack(record), record)
+    entry.setRecord(this.pack(record), record)
     this.#completed.resize(entry, entry.bytes - bytes)
   }
 
-  drop(entry: Entry): void {
+  remove(entry: MemoryEntry): void {
     this.#index.delete(entry.key)
     this.#roomOf(entry).remove(entry)
   }
@@ -108,7 +115,13 @@ export class Records {
    * Makes room for a new claim, and for its end: where the outcome will be unknown, it is kept until its retention ends.
    * Returns how many records were evicted; `null` if there is no room (then nothing was evicted).
    */
-  makeRoomForClaim(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
+  makeRoomForClaim(
+    key: string,
+    scope: string,
+    as: PackedRecord,
+    before: MemoryEntry | undefined,
+    now: number,
+  ): number | null {
     const state = before?.state
     const claimBytes = computeSize(key, as)
     const isCounted = state === 'in-flight' || before?.uncertain === true
@@ -123,20 +136,32 @@ export class Records {
    * The same for an answer that makes a record of the scope grow. Only the scope's share matters, since its claim has
    * room.
    */
-  makeRoomForAnswer(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
+  makeRoomForAnswer(
+    key: string,
+    scope: string,
+    as: PackedRecord,
+    before: MemoryEntry | undefined,
+    now: number,
+  ): number | null {
     const isClaimed = before !== undefined && before.state !== 'failed'
     const growsBy = computeSize(key, as) - (isClaimed ? before.bytes : 0)
     return this.#makeRoom({ scope, isClaim: false, bytes: 0, growsBy }, now)
   }
 
   /** The same for a step's result, which a failure that leaves the outcome unknown keeps, and the next attempt claims. */
-  makeRoomForStep(key: string, scope: string, as: Packed, before: Entry | undefined, now: number): number | null {
+  makeRoomForStep(
+    key: string,
+    scope: string,
+    as: PackedRecord,
+    before: MemoryEntry | undefined,
+    now: number,
+  ): number | null {
     const growsBy = computeSize(key, as) - (before?.bytes ?? 0)
     if (!this.#mayEndUncertain(scope, growsBy, now)) return null
     return this.#makeRoom({ scope, isClaim: false, bytes: growsBy, growsBy }, now)
   }
 
-  #roomOf({ state, uncertain }: Entry): Room {
+  #roomOf({ state, uncertain }: MemoryEntry): EntryPool {
     if (state === 'in-flight') return this.#inFlight
     if (state === 'completed') return this.#completed
     return uncertain ? this.#uncertain : this.#certain
@@ -150,7 +175,7 @@ export class Records {
     const { maxUncertainBytes } = this.#bounds
     while (true) {
       const total = sum(this.#inFlight, this.#uncertain)
-      const own = sum(this.#inFlight.heldBy(scope), this.#uncertain.heldBy(scope))
+      const own = sum(this.#inFlight.getScopeUsage(scope), this.#uncertain.getScopeUsage(scope))
       const free = maxUncertainBytes - total.bytes - bytes
       const isFirst = own.count === 0 // It takes what the others had to leave.
       if (free >= 0 && (isFirst || this.#keepsTo(scope, own.bytes + bytes, free))) return true
@@ -170,27 +195,27 @@ export class Records {
     return 0
   }
 
-  #dropExpired(room: Room, now: number): boolean {
-    return this.#dropIfAny(room.expired(now))
+  #dropExpired(room: EntryPool, now: number): boolean {
+    return this.#dropIfAny(room.findExpired(now))
   }
 
-  #dropIfAny(entry: Entry | undefined): boolean {
+  #dropIfAny(entry: MemoryEntry | undefined): boolean {
     if (entry === undefined) return false
-    this.drop(entry)
+    this.remove(entry)
     return true
   }
 
   #evict(need: Need): number {
     let evictions = 0
     for (; !this.#isRoom(need); evictions++) {
-      if (!this.#dropIfAny(this.#completed.oldest(need.scope))) this.#dropIfAny(this.#completed.oldest())
+      if (!this.#dropIfAny(this.#completed.findOldest(need.scope))) this.#dropIfAny(this.#completed.findOldest())
     }
     return evictions
   }
 
   #isRoom(need: Need): boolean {
-    const own = sum(this.#inFlight.heldBy(need.scope), this.#completed.heldBy(need.scope))
-    const total = this.total()
+    const own = sum(this.#inFlight.getScopeUsage(need.scope), this.#completed.getScopeUsage(need.scope))
+    const total = this.getUsage()
     return this.#isFair(need, own, total) && this.#fits(need, total)
   }
 
@@ -199,12 +224,12 @@ export class Records {
    * size.
    */
   #wouldBeRoom(need: Need): boolean {
-    const { count, bytes } = this.#completed.heldBy(need.scope)
-    const total = sum(this.total(), { count: -count, bytes: -bytes })
-    return this.#isFair(need, this.#inFlight.heldBy(need.scope), total) && this.#fits(need, this.#inFlight)
+    const { count, bytes } = this.#completed.getScopeUsage(need.scope)
+    const total = sum(this.getUsage(), { count: -count, bytes: -bytes })
+    return this.#isFair(need, this.#inFlight.getScopeUsage(need.scope), total) && this.#fits(need, this.#inFlight)
   }
 
-  #isFair({ scope, isClaim, growsBy }: Need, own: Holding, total: Holding): boolean {
+  #isFair({ scope, isClaim, growsBy }: Need, own: Usage, total: Usage): boolean {
     const { maxBytes, maxEntries } = this.#bounds
     return (
       this.#keepsTo(scope, own.bytes + growsBy, maxBytes - total.bytes - growsBy) &&
@@ -212,7 +237,7 @@ export class Records {
     )
   }
 
-  #fits({ isClaim, bytes }: Need, total: Holding): boolean {
+  #fits({ isClaim, bytes }: Need, total: Usage): boolean {
     const { maxBytes, maxEntries } = this.#bounds
     return (bytes <= 0 || total.bytes + bytes <= maxBytes) && (!isClaim || total.count < maxEntries)
   }
@@ -234,17 +259,17 @@ export class Records {
     const room = this.#certain
     while (true) {
       const isOver = room.bytes > maxCertainBytes
-      const own = room.heldBy(scope)
+      const own = room.getScopeUsage(scope)
       if (!isOver && this.#keepsTo(scope, own.bytes, maxCertainBytes - room.bytes)) return
       if (this.#dropExpired(room, now)) continue
       // Another scope's only if there are so many scopes that there is not room for one each.
-      if (own.count > 1) this.#dropIfAny(room.oldest(scope))
-      else if (isOver && room.count > 1) this.#dropIfAny(room.oldest())
+      if (own.count > 1) this.#dropIfAny(room.findOldest(scope))
+      else if (isOver && room.count > 1) this.#dropIfAny(room.findOldest())
       else return
     }
   }
 }
 
-function sum(a: Holding, b: Holding): Holding {
+function sum(a: Usage, b: Usage): Usage {
   return { count: a.count + b.count, bytes: a.bytes + b.bytes }
 }

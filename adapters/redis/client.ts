@@ -54,7 +54,7 @@ function isOptions(options: object): boolean {
 }
 
 /** A server of its own, or one of a cluster's masters. */
-export interface Node {
+export interface ClusterNode {
   /** By which it is found again: its address. */
   readonly name: string
   readonly send: SendCommand
@@ -65,7 +65,7 @@ export interface Node {
 }
 
 /** Every server that holds keys, in the order of their names. */
-export async function listNodes(client: object): Promise<readonly Node[]> {
+export async function listNodes(client: object): Promise<readonly ClusterNode[]> {
   const keyPrefix = readKeyPrefix(client)
   if (has(client, 'nodes')) {
     const masters = (client as IoredisCluster).nodes('master')
@@ -79,7 +79,7 @@ export async function listNodes(client: object): Promise<readonly Node[]> {
   return [node(THE_ONLY_ONE, client, keyPrefix)]
 }
 
-function node(name: string, client: unknown, keyPrefix: string): Node {
+function node(name: string, client: unknown, keyPrefix: string): ClusterNode {
   return { name, send: createSender(client) as SendCommand, keyPrefix, added: readKeyPrefix(client) }
 }
 
@@ -112,7 +112,7 @@ function nameOf({ host, port }: Address): string {
 const SLOTS = 16_384
 
 /** In order. A client hears of a new master only where it is redirected: one that it does not know yet is not passed over. */
-async function covering(nodes: readonly Node[]): Promise<readonly Node[]> {
+async function covering(nodes: readonly ClusterNode[]): Promise<readonly ClusterNode[]> {
   const ranges = await Promise.all(nodes.map(slotsOf))
   if (ranges.some((each) => each.includes('['))) {
     throw new TypeError(
@@ -131,7 +131,7 @@ async function covering(nodes: readonly Node[]): Promise<readonly Node[]> {
 }
 
 /** `CLUSTER NODES`: after seven fields, the ranges of slots; those in brackets are on their way. */
-async function slotsOf({ send }: Node): Promise<string> {
+async function slotsOf({ send }: ClusterNode): Promise<string> {
   const told = String(await send('', ['CLUSTER', 'NODES']))
   return /^\S+ \S+ \S*myself\S*(?: \S+){5}(.*)/m.exec(told)?.[1] ?? ''
 }
@@ -142,7 +142,7 @@ function countOf(ranges: string): number {
 }
 
 /** By a `sendCommand`, which goes where a key is: in a cluster a walk would miss what the other servers have. */
-export async function listOnlyServer(send: SendCommand, prefix: string): Promise<readonly Node[]> {
+export async function listOnlyServer(send: SendCommand, prefix: string): Promise<readonly ClusterNode[]> {
   if (!/^cluster_enabled:0/m.test(String(await send(prefix, ['INFO', 'cluster'])))) {
     throw new TypeError('In a cluster `list` needs a `client`: with a `sendCommand` it cannot reach every server.')
   }
@@ -201,14 +201,14 @@ function has(client: object, method: string): boolean {
 }
 
 /** The arguments of a script, behind its key. */
-export type Arguments = readonly (string | Buffer)[]
+export type CommandArguments = readonly (string | Buffer)[]
 
 /** Runs the script by its digest. A server without the script (new, restarted, failed over) gets its text once. */
 export function runScript(
   sendCommand: SendCommand,
   { sha1, text }: Script,
   redisKey: string,
-  args: Arguments,
+  args: CommandArguments,
 ): Promise<unknown> {
   const send = (name: string, script: string) => sendCommand(redisKey, [name, script, '1', redisKey, ...args])
   return send('EVALSHA', sha1)

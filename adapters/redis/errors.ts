@@ -9,7 +9,7 @@ export function isNoScript(error: unknown): boolean {
 }
 
 /** Whether Redis itself refused, by a code in capitals (`NOPERM …`, `ERR …`): errors of a connection have none. */
-export function isRefusal(error: unknown): boolean {
+export function isCommandRefusal(error: unknown): boolean {
   return messagesOf(error).some((message) => /(?:^|[:-] )[A-Z]{3,}[ :]|signalled by the server/.test(message))
 }
 

@@ -18,21 +18,21 @@ import {
   safeListener,
 } from '../../src/core/index.js'
 import {
-  type Arguments,
+  type ClusterNode,
+  type CommandArguments,
   createSender,
   describeClient,
   EXPECTED_CLIENT,
   findMisplacedClient,
   listNodes,
   listOnlyServer,
-  type Node,
   type RedisClient,
   readKeyPrefix,
   runScript,
   type SendCommand,
   toAsyncSender,
 } from './client.js'
-import { isRefusal } from './errors.js'
+import { isCommandRefusal } from './errors.js'
 import { encodeBody, encodeBytes, encodeHead, encodeOwnerArgument, encodeTerms } from './own.js'
 import { parseBeginReply, parseCommandReply, parseInspectReply } from './reply.js'
 import {
@@ -48,7 +48,7 @@ import {
   type Script,
   UNKNOWN,
 } from './scripts.js'
-import { type Shows, walk } from './walk.js'
+import { type ListScript, listRecords } from './walk.js'
 
 type Prefix = {
   /**
@@ -91,7 +91,7 @@ export class RedisStore implements Store {
   /** The prefix as Redis has it, behind that of the client: whoever looks from elsewhere, as operators do, finds the same. */
   readonly place: string
   readonly #prefix: string
-  readonly #nodes: () => Promise<readonly Node[]>
+  readonly #nodes: () => Promise<readonly ClusterNode[]>
   readonly #listeners: ((event: StoreEvent) => void)[] = []
   #policyWasRead = false
   /** Kept for listeners that are added later. */
@@ -166,11 +166,11 @@ export class RedisStore implements Store {
     return this.#walk(from, { script: LISTED, start: `${scope}:` })
   }
 
-  async #walk(from: string | null, shows: Shows): Promise<ListedRecords> {
+  async #walk(from: string | null, shows: ListScript): Promise<ListedRecords> {
     // A client of a cluster that is still connecting knows only those servers that it was told.
     await this.#run(shows.script, '', [], () => {})
     const nodes = await this.#nodes()
-    return walk(nodes, this.#prefix, from, shows)
+    return listRecords(nodes, this.#prefix, from, shows)
   }
 
   observe(listener: (event: StoreEvent) => void): void {
@@ -179,7 +179,12 @@ export class RedisStore implements Store {
     if (this.#atRisk !== undefined) emit(this.#atRisk)
   }
 
-  async #run<Reply>(script: Script, key: string, args: Arguments, read: (reply: unknown) => Reply): Promise<Reply> {
+  async #run<Reply>(
+    script: Script,
+    key: string,
+    args: CommandArguments,
+    read: (reply: unknown) => Reply,
+  ): Promise<Reply> {
     const redisKey = this.#prefix + key
     const reply = await runScript(this.#send, script, redisKey, args)
     if (!this.#policyWasRead) void this.#readPolicy(redisKey)
@@ -196,7 +201,7 @@ export class RedisStore implements Store {
     try {
       policy = policyIn(await this.#send(redisKey, ['INFO', 'memory']))
     } catch (error) {
-      if (!isRefusal(error)) {
+      if (!isCommandRefusal(error)) {
         this.#policyWasRead = false
         return
       }

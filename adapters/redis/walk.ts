@@ -1,9 +1,9 @@
 import type { ListedRecord, ListedRecords } from '../../src/core/index.js'
-import { type Node, runScript } from './client.js'
+import { type ClusterNode, runScript } from './client.js'
 import { parseListedRecord, parseScanReply } from './reply.js'
 import type { Script } from './scripts.js'
 
-export interface Shows {
+export interface ListScript {
   /** Shows a record, or says that it is not listed. */
   readonly script: Script
   /** The beginning of the keys; all if absent. */
@@ -18,11 +18,11 @@ const KEYS_A_STEP = 200
  * server's name and SCAN's cursor: a server that has disappeared is skipped, and its replacement is walked if its name
  * sorts later.
  */
-export async function walk(
-  nodes: readonly Node[],
+export async function listRecords(
+  nodes: readonly ClusterNode[],
   prefix: string,
   from: string | null,
-  { script, start = '' }: Shows,
+  { script, start = '' }: ListScript,
 ): Promise<ListedRecords> {
   const [name = '', cursor = '0'] = from === null ? [] : from.split(' ')
   const at = nodes.findIndex((node) => node.name >= name)
@@ -48,7 +48,7 @@ export async function walk(
 }
 
 /** SCAN's cursor `0` means the end. */
-function nextAfter(node: Node, next: Node | undefined, cursor: string): string | null {
+function nextAfter(node: ClusterNode, next: ClusterNode | undefined, cursor: string): string | null {
   if (cursor !== '0') return `${node.name} ${cursor}`
   return next === undefined ? null : `${next.name} 0`
 }

@@ -57,7 +57,7 @@ export class SealingKey {
     return this.id.toString('hex')
   }
 
-  forAnswer(salt: Uint8Array): Buffer {
+  deriveAnswerKey(salt: Uint8Array): Buffer {
     return this.#derived(ANSWER_KEY, salt)
   }
 

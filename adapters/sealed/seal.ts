@@ -31,33 +31,38 @@ const CIPHER = 'aes-256-gcm'
 const SEAL_BYTES = HEAD_BYTES + TAG_BYTES
 
 /** `boundTo`: what must be the same when it is opened. */
-export function seal(bytes: readonly Uint8Array[], boundTo: string, key: SealingKey): Buffer {
+export function encryptBytes(bytes: readonly Uint8Array[], boundTo: string, key: SealingKey): Buffer {
   const random = randomBytes(SALT_BYTES + NONCE_BYTES)
   const head = Buffer.concat([Buffer.from([FORMAT]), key.id, random])
-  const cipher = createCipheriv(CIPHER, key.forAnswer(random.subarray(0, SALT_BYTES)), nonceIn(head), TAG)
+  const cipher = createCipheriv(CIPHER, key.deriveAnswerKey(random.subarray(0, SALT_BYTES)), nonceIn(head), TAG)
   cipher.setAAD(Buffer.concat([head, Buffer.from(boundTo)]))
   const sealed = bytes.map((part) => cipher.update(part))
   return Buffer.concat([head, ...sealed, cipher.final(), cipher.getAuthTag()])
 }
 
 /** @throws SealedStoreError */
-export function open(sealed: Uint8Array, boundTo: string, keys: readonly SealingKey[]): Buffer {
+export function decryptBytes(sealed: Uint8Array, boundTo: string, keys: readonly SealingKey[]): Buffer {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
-  if (bytes.byteLength < SEAL_BYTES) throw brokenError()
+  if (bytes.byteLength < SEAL_BYTES) throw sealBrokenError()
   if (bytes[0] !== FORMAT) throw formatUnknown()
   const id = bytes.subarray(1, SALT_FROM)
   const key = keys.find((each) => each.id.equals(id))
   if (key === undefined) throw keyMissing(id.toString('hex'), keys)
   const tagFrom = bytes.byteLength - TAG_BYTES
   const head = bytes.subarray(0, HEAD_BYTES)
-  const decipher = createDecipheriv(CIPHER, key.forAnswer(head.subarray(SALT_FROM, NONCE_FROM)), nonceIn(head), TAG)
+  const decipher = createDecipheriv(
+    CIPHER,
+    key.deriveAnswerKey(head.subarray(SALT_FROM, NONCE_FROM)),
+    nonceIn(head),
+    TAG,
+  )
   decipher.setAAD(Buffer.concat([head, Buffer.from(boundTo)]))
   decipher.setAuthTag(bytes.subarray(tagFrom))
   const opened = decipher.update(bytes.subarray(HEAD_BYTES, tagFrom))
   try {
     decipher.final()
   } catch {
-    throw brokenError()
+    throw sealBrokenError()
   }
   return opened
 }
@@ -66,7 +71,7 @@ function nonceIn(head: Buffer): Buffer {
   return head.subarray(NONCE_FROM)
 }
 
-export function brokenError(): SealedStoreError {
+export function sealBrokenError(): SealedStoreError {
   return new SealedStoreError(
     'seal_broken',
     'A stored answer was changed after it was sealed, or belongs to another record: it was not opened, and was left unchanged. Find out who ' +

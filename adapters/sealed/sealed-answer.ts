@@ -3,7 +3,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Answer } from '../../src/core/index.js'
 import { SealedStoreError } from './errors.js'
 import type { ReadOptions } from './options.js'
-import { brokenError, open, seal } from './seal.js'
+import { decryptBytes, encryptBytes, sealBrokenError } from './seal.js'
 
 /** The record of an answer: an answer that was sealed for one record cannot be opened for another. */
 interface RecordOf {
@@ -29,7 +29,7 @@ export function sealAnswer(answer: Answer, of: RecordOf, { keys, compress }: Rea
   const head = Buffer.from(JSON.stringify([status, statusMessage, headers]))
   const isKept = body !== null
   const plain = packed([lengthOf(head), head, body ?? NOTHING], compress)
-  const sealed = seal(plain, boundTo(of, isKept), keys[0])
+  const sealed = encryptBytes(plain, boundTo(of, isKept), keys[0])
   return {
     status: SEALED_STATUS,
     statusMessage: SEALED_MESSAGE,
@@ -47,7 +47,7 @@ export function openAnswer(answer: Answer, of: RecordOf, { keys, unsealedMayBeRe
     throw unsealed()
   }
   const isKept = answer.body !== null
-  const plain = unpacked(open(sealed, boundTo(of, isKept), keys))
+  const plain = unpacked(decryptBytes(sealed, boundTo(of, isKept), keys))
   const bodyFrom = LENGTH_BYTES + plain.readUInt32BE(0)
   const [status, statusMessage, headers] = JSON.parse(plain.toString('utf8', LENGTH_BYTES, bodyFrom))
   return { status, statusMessage, headers, body: isKept ? plain.subarray(bodyFrom) : null }
@@ -55,12 +55,12 @@ export function openAnswer(answer: Answer, of: RecordOf, { keys, unsealedMayBeRe
 
 /** The sealed form of a step's result, bound to its label, too. */
 export function sealResult(result: Uint8Array, label: string, of: RecordOf, { keys }: ReadOptions): Uint8Array {
-  return seal([result], boundToStep(of, label), keys[0])
+  return encryptBytes([result], boundToStep(of, label), keys[0])
 }
 
 /** @throws SealedStoreError */
 export function openResult(result: Uint8Array, label: string, of: RecordOf, options: ReadOptions): Uint8Array {
-  if (!isText(result)) return open(result, boundToStep(of, label), options.keys)
+  if (!isText(result)) return decryptBytes(result, boundToStep(of, label), options.keys)
   if (options.unsealedMayBeReplayed) return result
   throw unsealed()
 }
@@ -82,7 +82,7 @@ function sealIn({ status, statusMessage, headers, body }: Answer): Uint8Array | 
   if (status !== SEALED_STATUS || statusMessage !== SEALED_MESSAGE) return null
   if (body !== null) return body
   const [name, value] = headers[0] ?? []
-  if (name !== SEALED_HEADER || value === undefined) throw brokenError()
+  if (name !== SEALED_HEADER || value === undefined) throw sealBrokenError()
   return Buffer.from(value, 'base64')
 }
 

@@ -9,7 +9,7 @@ import { printJson, stripControlCharacters } from '../printed.js'
 import type { Target } from '../target.js'
 
 /** Exit code 1: something is red. */
-export async function doctor({ options }: CommandLine, target: Target): Promise<number> {
+export async function runDoctor({ options }: CommandLine, target: Target): Promise<number> {
   const findings = await findingsOf(target)
   if (options.json) printJson(findings)
   else for (const finding of findings) print(finding)

@@ -1,21 +1,21 @@
 import type { ForgottenScope, IdempotencyRecord, RecordName, ScopeName } from 'once-per-key/core'
-import { checkAskable, confirm, describeNoRecords, NO_RECORD, reportUnchanged, SAID_NO } from '../asking.js'
-import { type CommandLine, checkName, type Options, UsageError } from '../command-line.js'
+import { assertCanAsk, confirm, describeNoRecords, NO_RECORD, reportUnchanged, SAID_NO } from '../asking.js'
+import { assertNameParts, type CommandLine, type Options, UsageError } from '../command-line.js'
 import { createEngine, readRecord } from '../operator.js'
 import { printJson, stripControlCharacters } from '../printed.js'
-import { type Target, tellPrefix } from '../target.js'
-import { print } from './inspect.js'
+import { printPrefixNotice, type Target } from '../target.js'
+import { printRecord } from './inspect.js'
 
 /** Erases stored answers: of a scope, or of one key. */
-export async function forget({ rest, options }: CommandLine, target: Target): Promise<number> {
+export async function runForget({ rest, options }: CommandLine, target: Target): Promise<number> {
   const { scope, key, namespace, path, remove = false, 'dry-run': isDryRun = false } = options
   if (scope === undefined || scope === '' || rest.length > 0) {
     throw new UsageError('Say whose answers: once-per-key forget --scope SCOPE …')
   }
   if (remove && key === undefined) throw new UsageError('--remove is for one key, by --key: it runs again.')
   if (path !== undefined && key === undefined) throw new UsageError('--path is for one key, by --key.')
-  checkName({ key, namespace, path })
-  if (!isDryRun) checkAskable(options)
+  assertNameParts({ key, namespace, path })
+  if (!isDryRun) assertCanAsk(options)
   const of = { scope, ...(namespace !== undefined && { namespace }) }
   if (key === undefined) return ofScope(of, options, target)
   return ofKey({ ...of, key, ...(path !== undefined && { path }) }, options, target)
@@ -27,7 +27,7 @@ async function ofScope(of: ScopeName, options: Options, target: Target): Promise
   if (!countsOnly && !yes && !(await confirm(question))) return reportUnchanged(options, SAID_NO, { forgotten: 0 })
   const counted = await createEngine(target.store).forgetScope(of, { countsOnly })
   const isNothing = counted.forgotten + counted.left + counted.unreadable === 0
-  if (isNothing) tellPrefix(target)
+  if (isNothing) printPrefixNotice(target)
   if (json) printJson(counted)
   else printCounts(counted, countsOnly)
   if (isNothing && !json) console.log(describeNoRecords(of))
@@ -54,12 +54,12 @@ async function ofKey(name: RecordName, options: Options, target: Target): Promis
   const { remove: removes = false, 'dry-run': isDryRun, yes, json } = options
   const { store } = target
   const record = await readRecord(store, name)
-  if (record === null) tellPrefix(target)
+  if (record === null) printPrefixNotice(target)
   const why = whyNot(record, removes)
   if (record === null || record.state === 'in-flight' || why !== null) {
     return reportUnchanged(options, why ?? NO_RECORD, { forgotten: 0 })
   }
-  if (!yes && !json) print(name, record, false)
+  if (!yes && !json) printRecord(name, record, false)
   if (!isDryRun) {
     const question = removes
       ? 'Remove the record? The key is new then: the next request with it runs, as if there had been none.'

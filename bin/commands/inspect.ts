@@ -4,20 +4,20 @@ import { type CommandLine, parseRecordName } from '../command-line.js'
 import { readRecord } from '../operator.js'
 import { type Facts, formatDuration, printFacts, printJson, stripControlCharacters } from '../printed.js'
 import { isSealed } from '../sealing.js'
-import { type Target, tellPrefix } from '../target.js'
+import { printPrefixNotice, type Target } from '../target.js'
 
-export async function inspect(line: CommandLine, target: Target): Promise<number> {
+export async function runInspect(line: CommandLine, target: Target): Promise<number> {
   const name = parseRecordName(line)
   const { json, 'show-body': showsBody = false, derive: label } = line.options
   const record = await readRecord(target.store, name)
-  if (record === null) tellPrefix(target)
+  if (record === null) printPrefixNotice(target)
   const derived = record === null || label === undefined ? undefined : derivedIn(name, record, label)
   if (json)
     printJson(record && { ...name, ...asJson(record, showsBody), ...(label !== undefined && { derivedKey: derived }) })
   else if (record === null) console.log(whyNone(line))
   else {
     const shown = derived === null ? 'not known: the key is free, and bound to no request' : derived
-    print(name, record, showsBody, { 'derived key': shown })
+    printRecord(name, record, showsBody, { 'derived key': shown })
   }
   return record === null || derived === null ? 1 : 0
 }
@@ -35,7 +35,7 @@ function derivedIn(name: RecordName, { fingerprint }: IdempotencyRecord, label: 
 }
 
 /** The record as people read it. */
-export function print(name: object, record: IdempotencyRecord, showsBody: boolean, more: Facts = {}): void {
+export function printRecord(name: object, record: IdempotencyRecord, showsBody: boolean, more: Facts = {}): void {
   const answer = record.state === 'completed' ? record.answer : null
   const body = answer?.body ?? null
   const isClosed = answer !== null && body !== null && isSealed(answer)

@@ -4,18 +4,18 @@ import { type CommandLine, UsageError } from '../command-line.js'
 import { type Columns, collectOldest, printOldest } from '../oldest.js'
 import { createEngine } from '../operator.js'
 import { formatDuration, printJson } from '../printed.js'
-import { type Target, tellPrefix } from '../target.js'
+import { printPrefixNotice, type Target } from '../target.js'
 import { describeMeaning, toOperatorsRecord } from './inspect.js'
 
 /** Lists the records of a scope, the oldest first: also which answers `forget` would erase. */
-export async function list({ options }: CommandLine, target: Target): Promise<number> {
+export async function runList({ options }: CommandLine, target: Target): Promise<number> {
   const { scope, namespace, json } = options
   if (scope === undefined || scope === '') {
     throw new UsageError('Say whose records: once-per-key list --scope SCOPE …')
   }
   const of = { scope, ...(namespace !== undefined && { namespace }) }
   const { total, shown } = await collectOldest(createEngine(target.store).recordsOf(of), options)
-  if (total === 0) tellPrefix(target)
+  if (total === 0) printPrefixNotice(target)
   if (json) printJson({ total, records: shown.map(asJson) })
   else if (total === 0) console.log(describeNoRecords(of))
   else printOldest(COLUMNS, total, shown)

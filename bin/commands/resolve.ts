@@ -1,15 +1,15 @@
 import type { IdempotencyRecord } from 'once-per-key/core'
 import type { KnownOutcome } from 'once-per-key/http'
-import { checkAskable, confirm, NO_RECORD, reportUnchanged, SAID_NO } from '../asking.js'
+import { assertCanAsk, confirm, NO_RECORD, reportUnchanged, SAID_NO } from '../asking.js'
 import { type CommandLine, type Options, parseCount, parseRecordName, UsageError } from '../command-line.js'
-import { checkResolution, createOperatorCommands, readRecord } from '../operator.js'
+import { assertResolution, createOperatorCommands, readRecord } from '../operator.js'
 import { formatDuration, printJson, stripControlCharacters } from '../printed.js'
 import { hasSealedAnswersWithoutKeys } from '../sealing.js'
-import { type Target, tellPrefix } from '../target.js'
-import { print } from './inspect.js'
+import { printPrefixNotice, type Target } from '../target.js'
+import { printRecord } from './inspect.js'
 
 /** Settles an unknown outcome: after a look at the record, and only of the attempt that whoever typed it has looked at. */
-export async function resolve(line: CommandLine, target: Target): Promise<number> {
+export async function runResolve(line: CommandLine, target: Target): Promise<number> {
   const name = parseRecordName(line)
   const { options } = line
   const { store } = target
@@ -17,11 +17,11 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
   if (attempt === undefined)
     throw new UsageError('--attempt N says which attempt you looked at: see once-per-key inspect.')
   const outcome = outcomeIn(options)
-  await checkResolution({ ...name, attempt }, outcome)
-  checkAskable(options)
+  await assertResolution({ ...name, attempt }, outcome)
+  assertCanAsk(options)
 
   const record = await readRecord(store, name)
-  if (record === null) tellPrefix(target)
+  if (record === null) printPrefixNotice(target)
   if (record === null || record.attempt !== attempt) {
     return reportUnchanged(options, record === null ? NO_RECORD : goneOn(record), NOT_SETTLED)
   }
@@ -34,7 +34,7 @@ export async function resolve(line: CommandLine, target: Target): Promise<number
     )
   }
   if (!options.yes) {
-    if (!options.json) print(name, record, false)
+    if (!options.json) printRecord(name, record, false)
     if (!(await confirm(questionOf(kindOf(outcome), record)))) return reportUnchanged(options, SAID_NO, NOT_SETTLED)
   }
   const resolved = await createOperatorCommands(store).resolve({ ...name, attempt }, outcome)

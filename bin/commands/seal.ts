@@ -1,12 +1,12 @@
 import { newSealingKey, sealingKeyId } from 'once-per-key/sealed'
 import { type CommandLine, UsageError } from '../command-line.js'
 import { printJson } from '../printed.js'
-import { sealingKeys } from '../target.js'
+import { readSealingKeys } from '../target.js'
 
 /** Makes a key; or shows what those of the environment are called. The id goes to where it is no part of what is piped on. */
-export async function seal({ options: { ids, json } }: CommandLine): Promise<number> {
+export async function runSeal({ options: { ids, json } }: CommandLine): Promise<number> {
   if (ids) {
-    const known = sealingKeys().map(idOf)
+    const known = readSealingKeys().map(idOf)
     if (known.length === 0) throw new UsageError('ONCE_PER_KEY_SEALING_KEYS has no keys.')
     if (json) printJson(known)
     else for (const [i, id] of known.entries()) console.log(`${id}  ${i === 0 ? 'seals, and opens' : 'opens'}`)

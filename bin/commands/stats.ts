@@ -1,23 +1,23 @@
 import type { CommandLine } from '../command-line.js'
-import { keysOf } from '../keys.js'
+import { walkStorageKeys } from '../keys.js'
 import { createOperatorCommands } from '../operator.js'
 import { printFacts, printJson } from '../printed.js'
-import { type Target, tellPrefix } from '../target.js'
+import { printPrefixNotice, type Target } from '../target.js'
 
-export async function stats({ options }: CommandLine, target: Target): Promise<number> {
+export async function runStats({ options }: CommandLine, target: Target): Promise<number> {
   const unknown = { 'in-flight': 0, failed: 0 }
   for await (const { record } of createOperatorCommands(target.store).unknown()) {
     if (record.state !== 'completed') unknown[record.state]++
   }
   let records = 0
-  for await (const keys of keysOf(target)) records += keys.length
+  for await (const keys of walkStorageKeys(target)) records += keys.length
   const counted = {
     records,
     unknownOutcomes: unknown['in-flight'] + unknown.failed,
     ownersLost: unknown['in-flight'],
     failedPerhaps: unknown.failed,
   }
-  if (records === 0) tellPrefix(target)
+  if (records === 0) printPrefixNotice(target)
   if (options.json) printJson(counted)
   else
     printFacts({

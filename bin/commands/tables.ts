@@ -4,14 +4,14 @@ import { type CommandLine, UsageError } from '../command-line.js'
 import { printJson } from '../printed.js'
 import type { Target } from '../target.js'
 
-export async function schema({ options }: CommandLine): Promise<number> {
+export async function printSchema({ options }: CommandLine): Promise<number> {
   const sql = sqlFor(options)
   if (options.json) printJson({ sql })
   else process.stdout.write(sql)
   return 0
 }
 
-export async function migrate({ options }: CommandLine, target: Target): Promise<number> {
+export async function runMigrate({ options }: CommandLine, target: Target): Promise<number> {
   if (target.kind === 'postgres' || target.kind === 'mysql' || target.kind === 'sqlite') await target.store.migrate()
   if (options.json) printJson({ migrated: true })
   else console.log('The store is up to date.')

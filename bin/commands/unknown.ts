@@ -3,14 +3,14 @@ import type { CommandLine } from '../command-line.js'
 import { type Columns, collectOldest, printOldest } from '../oldest.js'
 import { createOperatorCommands } from '../operator.js'
 import { formatDuration, printJson } from '../printed.js'
-import { type Target, tellPrefix } from '../target.js'
+import { printPrefixNotice, type Target } from '../target.js'
 import { toOperatorsRecord } from './inspect.js'
 
 /** Lists what awaits an operator, the oldest first. */
-export async function unknown({ options }: CommandLine, target: Target): Promise<number> {
+export async function runUnknown({ options }: CommandLine, target: Target): Promise<number> {
   const { total, shown } = await collectOldest(createOperatorCommands(target.store).unknown(), options)
   // Mostly nothing is there to be told of, and a job that looks each night knows its prefix.
-  if (shown.length === 0 && options.prefix === undefined) tellPrefix(target)
+  if (shown.length === 0 && options.prefix === undefined) printPrefixNotice(target)
   if (options.json) {
     printJson({ total, records: shown.map(({ record, ...name }) => ({ ...name, ...toOperatorsRecord(record) })) })
     return 0

@@ -7,19 +7,25 @@ export interface Finding {
   readonly wayOut?: string | undefined
 }
 
-export function green(about: string, found: string): Finding {
+export function createGreenFinding(about: string, found: string): Finding {
   return { color: 'green', about, found }
 }
 
-export function yellow(about: string, found: string, wayOut: string): Finding {
+export function createYellowFinding(about: string, found: string, wayOut: string): Finding {
   return { color: 'yellow', about, found, wayOut }
 }
 
-export function red(about: string, found: string, wayOut: string): Finding {
+export function createRedFinding(about: string, found: string, wayOut: string): Finding {
   return { color: 'red', about, found, wayOut }
 }
 
 /** `bad` where it is so, else green. */
-export function unless(isBad: boolean, about: string, found: string, bad: typeof red, wayOut: string): Finding {
-  return isBad ? bad(about, found, wayOut) : green(about, found)
+export function createFindingIfBad(
+  isBad: boolean,
+  about: string,
+  found: string,
+  bad: typeof createRedFinding,
+  wayOut: string,
+): Finding {
+  return isBad ? bad(about, found, wayOut) : createGreenFinding(about, found)
 }

@@ -1,6 +1,12 @@
 import type { MySqlTarget } from '../targets/mysql.js'
 import { compareClock, measureLatency } from './everywhere.js'
-import { type Finding, green, red, unless, yellow } from './finding.js'
+import {
+  createFindingIfBad,
+  createGreenFinding,
+  createRedFinding,
+  createYellowFinding,
+  type Finding,
+} from './finding.js'
 
 type Settings = Readonly<Record<string, string>>
 
@@ -16,7 +22,7 @@ export async function examineMySql(target: MySqlTarget): Promise<{ findings: Fin
   const store = await usable(target)
   const hasTables = store.color === 'green'
   const findings = [
-    green('version', settings.version ?? 'unknown'),
+    createGreenFinding('version', settings.version ?? 'unknown'),
     role(settings),
     store,
     ...(hasTables ? [await sweeping(target)] : []),
@@ -44,15 +50,21 @@ async function settingsOf(target: MySqlTarget, sql: string): Promise<Settings> {
 async function usable({ store }: MySqlTarget): Promise<Finding> {
   try {
     await store.inspect('once-per-key doctor')
-    return green('tables', 'as the store needs them')
+    return createGreenFinding('tables', 'as the store needs them')
   } catch (error) {
-    return red('tables', (error as Error).message, 'Run `once-per-key migrate`, or do what it says.')
+    return createRedFinding('tables', (error as Error).message, 'Run `once-per-key migrate`, or do what it says.')
   }
 }
 
 function role({ read_only }: Settings): Finding {
   const isReadOnly = read_only !== 'OFF'
-  return unless(isReadOnly, 'role', isReadOnly ? 'read-only' : 'primary', red, 'Give the address of the primary.')
+  return createFindingIfBad(
+    isReadOnly,
+    'role',
+    isReadOnly ? 'read-only' : 'primary',
+    createRedFinding,
+    'Give the address of the primary.',
+  )
 }
 
 /** A row counts as none once it has expired; but as long as nobody sweeps, the table grows. */
@@ -63,7 +75,7 @@ async function sweeping(target: MySqlTarget): Promise<Finding> {
   const found = row?.never !== 0 ? 'never swept by itself' : row.late ? 'nobody has swept for an hour' : 'swept'
   const wayOut =
     'A process with `sweeps: true` (the default) sweeps once it has had a request; else call `await store.sweep()` in a job.'
-  return unless(row === undefined || Boolean(row.late), 'sweeping', found, yellow, wayOut)
+  return createFindingIfBad(row === undefined || Boolean(row.late), 'sweeping', found, createYellowFinding, wayOut)
 }
 
 function durability(settings: Settings): Finding {
@@ -71,29 +83,34 @@ function durability(settings: Settings): Finding {
   const found = `innodb_flush_log_at_trx_commit ${flush}, innodb_doublewrite ${double}, sync_binlog ${sync_binlog}`
   const isWrong = flush !== '1' || double === 'OFF'
   if (isWrong)
-    return red('durability', found, 'A crash of the machine loses records: set innodb_flush_log_at_trx_commit = 1.')
+    return createRedFinding(
+      'durability',
+      found,
+      'A crash of the machine loses records: set innodb_flush_log_at_trx_commit = 1.',
+    )
   const wayOut = 'After a crash of the machine replicas may have more, or less, than this server: set sync_binlog = 1.'
-  return unless(log_bin === 'ON' && sync_binlog !== '1', 'durability', found, yellow, wayOut)
+  return createFindingIfBad(log_bin === 'ON' && sync_binlog !== '1', 'durability', found, createYellowFinding, wayOut)
 }
 
 function replication(settings: Settings): Finding {
   const { log_bin, wsrep_cluster_size: members = '0' } = settings
-  if (Number(members) > 1) return green('replication', `a Galera cluster of ${members}: write to one of them`)
+  if (Number(members) > 1)
+    return createGreenFinding('replication', `a Galera cluster of ${members}: write to one of them`)
   const names = ['rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled']
   const isSynchronous = names.some((name) => settings[name] === 'ON') || settings.group_replication_group_name
   const found = log_bin === 'ON' ? 'a binary log, from which replicas may read' : 'no binary log, so no replicas'
   const wayOut =
     'A failover to an asynchronous replica can lose the last commits, silently. Use semi-synchronous or group replication, or do effects ' +
     'and record in one transaction: both are lost together then.'
-  return unless(log_bin === 'ON' && !isSynchronous, 'replication', found, yellow, wayOut)
+  return createFindingIfBad(log_bin === 'ON' && !isSynchronous, 'replication', found, createYellowFinding, wayOut)
 }
 
 function connections({ Threads_connected: connected, max_connections: most }: Settings): Finding {
   const share = Number(connected) / Number(most)
   const found = `${connected} of ${most} in use`
   const wayOut = 'Where none is left, claims fail. Use smaller pools.'
-  if (share > 0.95) return red('connections', found, wayOut)
-  return unless(share > 0.8, 'connections', found, yellow, wayOut)
+  if (share > 0.95) return createRedFinding('connections', found, wayOut)
+  return createFindingIfBad(share > 0.8, 'connections', found, createYellowFinding, wayOut)
 }
 
 function idleTransactions({ idle_transaction_timeout: idle = '0', wait_timeout }: Settings): Finding {
@@ -101,5 +118,5 @@ function idleTransactions({ idle_transaction_timeout: idle = '0', wait_timeout }
   const wayOut =
     'A process that stands still in a transaction keeps its key locked for that long. Set idle_transaction_timeout (MariaDB) or ' +
     'wait_timeout (MySQL) for the application’s sessions, to a minute or so.'
-  return unless(bound > 600, 'inactive transactions', `ended after ${bound} s`, yellow, wayOut)
+  return createFindingIfBad(bound > 600, 'inactive transactions', `ended after ${bound} s`, createYellowFinding, wayOut)
 }

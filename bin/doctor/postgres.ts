@@ -2,7 +2,13 @@ import { PostgresStore } from 'once-per-key/postgres'
 import type { PoolClient } from 'pg'
 import type { PostgresTarget } from '../targets/postgres.js'
 import { compareClock, measureLatency } from './everywhere.js'
-import { type Finding, green, red, unless, yellow } from './finding.js'
+import {
+  createFindingIfBad,
+  createGreenFinding,
+  createRedFinding,
+  createYellowFinding,
+  type Finding,
+} from './finding.js'
 
 type Row = Readonly<Record<string, string | null>>
 
@@ -49,13 +55,25 @@ async function rowsOf({ pool }: PostgresTarget, text: string): Promise<Row[]> {
 }
 
 function version({ version, version_number }: Row): Finding {
-  return unless(Number(version_number) < 140_000, 'version', `Postgres ${version}`, red, 'Use Postgres 14 or later.')
+  return createFindingIfBad(
+    Number(version_number) < 140_000,
+    'version',
+    `Postgres ${version}`,
+    createRedFinding,
+    'Use Postgres 14 or later.',
+  )
 }
 
 function role({ is_replica, read_only }: Row): Finding {
-  if (is_replica === 'true') return red('role', 'a replica', 'Give the address of the primary.')
+  if (is_replica === 'true') return createRedFinding('role', 'a replica', 'Give the address of the primary.')
   const wayOut = 'Sessions of this role, or database, are read-only: ALTER ROLE … RESET default_transaction_read_only.'
-  return unless(read_only === 'on', 'role', read_only === 'on' ? 'read-only' : 'primary', red, wayOut)
+  return createFindingIfBad(
+    read_only === 'on',
+    'role',
+    read_only === 'on' ? 'read-only' : 'primary',
+    createRedFinding,
+    wayOut,
+  )
 }
 
 async function revision(target: PostgresTarget): Promise<Finding> {
@@ -64,9 +82,15 @@ async function revision(target: PostgresTarget): Promise<Finding> {
   try {
     const [row] = await rowsOf(target, `SELECT revision FROM "${target.schema}".revision_v1()`)
     const found = `schema "${target.schema}" of revision ${row?.revision}, this version knows ${known}`
-    return unless(Number(row?.revision) < Number(known), 'schema', found, red, `${wayOut} Until then requests get 503.`)
+    return createFindingIfBad(
+      Number(row?.revision) < Number(known),
+      'schema',
+      found,
+      createRedFinding,
+      `${wayOut} Until then requests get 503.`,
+    )
   } catch (error) {
-    return red('schema', (error as Error).message, wayOut)
+    return createRedFinding('schema', (error as Error).message, wayOut)
   }
 }
 
@@ -83,35 +107,42 @@ async function sweeping(target: PostgresTarget): Promise<Finding> {
   const when = never === 'true' ? 'never swept by itself' : late === 'true' ? 'nobody has swept for an hour' : 'swept'
   const wayOut =
     'A process with `sweeps: true` (the default) sweeps once it has had a request; else call `await store.sweep()` in a job.'
-  return unless(late === 'true', 'sweeping', `${when}; the table takes ${size}`, yellow, wayOut)
+  return createFindingIfBad(
+    late === 'true',
+    'sweeping',
+    `${when}; the table takes ${size}`,
+    createYellowFinding,
+    wayOut,
+  )
 }
 
 function durability({ fsync, full_page_writes }: Row): Finding {
   const found = `fsync ${fsync}, full_page_writes ${full_page_writes}`
-  return unless(
+  return createFindingIfBad(
     fsync !== 'on' || full_page_writes !== 'on',
     'durability',
     found,
-    red,
+    createRedFinding,
     'A crash of the machine loses records: switch both on.',
   )
 }
 
 function replication({ replicas, synchronous }: Row): Finding {
-  if (replicas === '0') return green('replication', 'no replicas are seen, so no failover that loses commits')
+  if (replicas === '0')
+    return createGreenFinding('replication', 'no replicas are seen, so no failover that loses commits')
   const found = `${replicas} replicas, synchronous_standby_names '${synchronous}'`
   const wayOut =
     'A failover can lose the last commits, silently. Set synchronous_standby_names, or do effects and record in one transaction: both are ' +
     'lost together then.'
-  return unless(synchronous === '', 'replication', found, yellow, wayOut)
+  return createFindingIfBad(synchronous === '', 'replication', found, createYellowFinding, wayOut)
 }
 
 function connections({ connections, most_connections }: Row): Finding {
   const share = Number(connections) / Number(most_connections)
   const found = `${connections} of ${most_connections} in use`
   const wayOut = 'Where none is left, claims fail. Use smaller pools, or PgBouncer in transaction mode.'
-  if (share > 0.95) return red('connections', found, wayOut)
-  return unless(share > 0.8, 'connections', found, yellow, wayOut)
+  if (share > 0.95) return createRedFinding('connections', found, wayOut)
+  return createFindingIfBad(share > 0.8, 'connections', found, createYellowFinding, wayOut)
 }
 
 /**
@@ -123,12 +154,13 @@ async function pooler({ pool }: PostgresTarget): Promise<Finding> {
   const name = 'once_per_key_doctor'
   try {
     const own = await client.query<Row>('SELECT pg_catalog.pg_backend_pid()::pg_catalog.text AS process')
-    if (own.rows[0]?.process === String(client.processID)) return green('pooler', 'none')
+    if (own.rows[0]?.process === String(client.processID)) return createGreenFinding('pooler', 'none')
     await client.query('BEGIN')
     const text = 'SELECT name FROM pg_catalog.pg_prepared_statements WHERE name OPERATOR(pg_catalog.=) $1'
     const { rows } = await client.query({ name, text, values: [name] })
-    if (rows.length === 0) return green('pooler', 'one that knows prepared statements: `prepares: true` works')
-    return green('pooler', 'one that does not know prepared statements: leave out `prepares: true`')
+    if (rows.length === 0)
+      return createGreenFinding('pooler', 'one that knows prepared statements: `prepares: true` works')
+    return createGreenFinding('pooler', 'one that does not know prepared statements: leave out `prepares: true`')
   } finally {
     await client.query(`ROLLBACK; DEALLOCATE ALL`).catch(() => {})
     client.release()
@@ -139,5 +171,11 @@ function idleTransactions({ idle }: Row): Finding {
   const wayOut =
     'Transactions with a record set it for themselves. One of the application’s that is forgotten holds its locks for ever: set it for ' +
     'the application’s role, to a minute or so.'
-  return unless(idle === '0', 'idle_in_transaction_session_timeout', idle === '0' ? 'none' : `${idle}`, yellow, wayOut)
+  return createFindingIfBad(
+    idle === '0',
+    'idle_in_transaction_session_timeout',
+    idle === '0' ? 'none' : `${idle}`,
+    createYellowFinding,
+    wayOut,
+  )
 }

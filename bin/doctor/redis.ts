@@ -2,7 +2,13 @@ import type { Redis } from 'ioredis'
 import { formatBytes } from '../printed.js'
 import type { RedisTarget } from '../targets/redis.js'
 import { compareClock, measureLatency } from './everywhere.js'
-import { type Finding, green, red, unless, yellow } from './finding.js'
+import {
+  createFindingIfBad,
+  createGreenFinding,
+  createRedFinding,
+  createYellowFinding,
+  type Finding,
+} from './finding.js'
 
 /** INFO of a server: names and values. */
 type Info = ReadonlyMap<string, string>
@@ -35,19 +41,19 @@ async function examineServer(redis: Redis): Promise<Finding[]> {
 
 function version(info: Info): Finding {
   const valkey = info.get('valkey_version')
-  if (valkey !== undefined) return green('version', `Valkey ${valkey}`)
+  if (valkey !== undefined) return createGreenFinding('version', `Valkey ${valkey}`)
   const redis = info.get('redis_version') ?? 'unknown'
   const isOld = Number.parseInt(redis, 10) < 7
-  return unless(isOld, 'version', `Redis ${redis}`, red, 'Use Redis 7 or later, or Valkey.')
+  return createFindingIfBad(isOld, 'version', `Redis ${redis}`, createRedFinding, 'Use Redis 7 or later, or Valkey.')
 }
 
 function role(info: Info): Finding {
   const isReplica = info.get('role') === 'slave'
-  return unless(
+  return createFindingIfBad(
     isReplica,
     'role',
     info.get('role') ?? 'unknown',
-    red,
+    createRedFinding,
     'This is a replica: give the address of the master.',
   )
 }
@@ -56,7 +62,7 @@ function evictionPolicy(info: Info): Finding {
   const policy = info.get('maxmemory_policy') ?? 'unknown'
   const wayOut =
     'A record that is evicted is a payment made twice: CONFIG SET maxmemory-policy noeviction, and in redis.conf.'
-  return unless(policy !== 'noeviction', 'eviction', policy, red, wayOut)
+  return createFindingIfBad(policy !== 'noeviction', 'eviction', policy, createRedFinding, wayOut)
 }
 
 function memory(info: Info): Finding {
@@ -64,13 +70,13 @@ function memory(info: Info): Finding {
   const limit = Number(info.get('maxmemory'))
   if (limit === 0) {
     const wayOut = 'Set maxmemory below what the machine has: beyond that, the kernel ends Redis.'
-    return yellow('memory', `${formatBytes(used)} used, no limit`, wayOut)
+    return createYellowFinding('memory', `${formatBytes(used)} used, no limit`, wayOut)
   }
   const share = used / limit
   const found = `${formatBytes(used)} of ${formatBytes(limit)} used (${Math.round(100 * share)} %)`
   const wayOut = 'Where it is full, new keys get 503. Raise maxmemory, or shorten retentionMs.'
-  if (share > 0.9) return red('memory', found, wayOut)
-  return unless(share > 0.7, 'memory', found, yellow, wayOut)
+  if (share > 0.9) return createRedFinding('memory', found, wayOut)
+  return createFindingIfBad(share > 0.7, 'memory', found, createYellowFinding, wayOut)
 }
 
 function persistence(info: Info): Finding {
@@ -78,27 +84,27 @@ function persistence(info: Info): Finding {
   if (!isOn) {
     const wayOut =
       'After a restart, keys since the last snapshot are new again: CONFIG SET appendonly yes, and in redis.conf.'
-    return red('persistence', 'appendonly no', wayOut)
+    return createRedFinding('persistence', 'appendonly no', wayOut)
   }
   const lastWrite = info.get('aof_last_write_status') ?? 'ok'
-  return unless(
+  return createFindingIfBad(
     lastWrite !== 'ok',
     'persistence',
     `appendonly yes, last write ${lastWrite}`,
-    red,
+    createRedFinding,
     'Is the disk full? See Redis’s log.',
   )
 }
 
 async function replication(info: Info, redis: Redis): Promise<Finding> {
   const replicas = Number(info.get('connected_slaves'))
-  if (replicas === 0) return green('replication', 'no replicas, so no failover that loses writes')
+  if (replicas === 0) return createGreenFinding('replication', 'no replicas, so no failover that loses writes')
   const [, least] = (await redis.config('GET', 'min-replicas-to-write').catch(() => [])) as string[]
   const found = `${replicas} replicas, min-replicas-to-write ${least ?? 'not shown'}`
   const wayOut =
     'A failover can lose the last writes, silently. min-replicas-to-write 1 and min-replicas-max-lag 10 narrow that window; Postgres ' +
     'with synchronous replicas closes it.'
-  return unless(!(Number(least) >= 1), 'replication', found, yellow, wayOut)
+  return createFindingIfBad(!(Number(least) >= 1), 'replication', found, createYellowFinding, wayOut)
 }
 
 function readInfo(text: string): Info {

@@ -3,7 +3,13 @@ import { dirname, resolve } from 'node:path'
 import { formatBytes } from '../printed.js'
 import type { SqliteTarget } from '../targets/sqlite.js'
 import { measureLatency } from './everywhere.js'
-import { type Finding, green, red, unless, yellow } from './finding.js'
+import {
+  createFindingIfBad,
+  createGreenFinding,
+  createRedFinding,
+  createYellowFinding,
+  type Finding,
+} from './finding.js'
 
 const LEAST_FREE_BYTES = 2 ** 30
 const MOST_EXPIRED = 10_000
@@ -16,12 +22,12 @@ export async function examineSqlite(target: SqliteTarget): Promise<{ findings: F
   )
   const hasTables = tables === 1
   const findings = [
-    green('version', `SQLite ${get(target, 'SELECT sqlite_version() AS found')}`),
-    unless(
+    createGreenFinding('version', `SQLite ${get(target, 'SELECT sqlite_version() AS found')}`),
+    createFindingIfBad(
       !hasTables,
       'tables',
       hasTables ? 'there' : 'missing',
-      red,
+      createRedFinding,
       'Run `once-per-key migrate`, or start the application.',
     ),
     journal(target),
@@ -41,16 +47,16 @@ function journal(target: SqliteTarget): Finding {
   const mode = get(target, 'SELECT journal_mode AS found FROM pragma_journal_mode()')
   const wayOut =
     'The store switches to WAL with its first command, unless something prevents it: a network file system does.'
-  return unless(mode !== 'wal', 'journal', String(mode), yellow, wayOut)
+  return createFindingIfBad(mode !== 'wal', 'journal', String(mode), createYellowFinding, wayOut)
 }
 
 function intact(target: SqliteTarget): Finding {
   const said = String(get(target, 'SELECT quick_check AS found FROM pragma_quick_check LIMIT 1'))
-  return unless(
+  return createFindingIfBad(
     said !== 'ok',
     'file',
     said === 'ok' ? 'intact' : said,
-    red,
+    createRedFinding,
     'Restore it from a backup: see https://sqlite.org/recovery.html.',
   )
 }
@@ -60,17 +66,17 @@ function sweeping(target: SqliteTarget): Finding {
   const expired = Number(get(target, sql))
   const wayOut =
     'Each claim removes some, unless the store has `sweeps: false`: then call `await store.sweep()` in a job.'
-  return unless(expired > MOST_EXPIRED, 'sweeping', `${expired} expired rows`, yellow, wayOut)
+  return createFindingIfBad(expired > MOST_EXPIRED, 'sweeping', `${expired} expired rows`, createYellowFinding, wayOut)
 }
 
 async function room({ file }: SqliteTarget): Promise<Finding> {
   const { bavail, bsize } = await statfs(dirname(resolve(file)))
   const free = bavail * bsize
-  return unless(
+  return createFindingIfBad(
     free < LEAST_FREE_BYTES,
     'disk',
     `${formatBytes(free)} free`,
-    yellow,
+    createYellowFinding,
     'Where the disk is full, keys get 503: make room.',
   )
 }

@@ -37,7 +37,7 @@ const SECTIONS = [
     title: 'once.handle',
     intro:
       'The last argument of `once.handle(request, handler, { … })`, [for Fetch](frameworks.md#fetch). Unknown names are ignored.',
-    types: [['src/fetch/idempotency.ts', 'HandleTerms']],
+    types: [['src/fetch/idempotency.ts', 'HandleOptions']],
   },
   {
     title: 'MemoryStore',

@@ -1,4 +1,4 @@
-import type { Rules } from './options.js'
+import type { ResolvedClientOptions } from './options.js'
 import {
   computePauseMs,
   hasHappened,
@@ -6,7 +6,7 @@ import {
   isFinal,
   isReplayed,
   type Problem,
-  type Reply,
+  type TryResult,
 } from './reply.js'
 import { type RepeatableRequest, runWithTimeLimit, tryOnce } from './request.js'
 
@@ -56,7 +56,7 @@ export interface Unknown {
 type CallEnd = { readonly outcome: Outcome['outcome']; readonly replayed?: boolean } | undefined
 
 /** One operation under way, for all who have called for it meanwhile. */
-export interface Call {
+export interface OperationInProgress {
   readonly request: Promise<RepeatableRequest>
   /** As its first caller gave it. */
   readonly body: RequestInit['body']
@@ -65,16 +65,16 @@ export interface Call {
   /** How many callers wait for it. */
   waiting: number
   /** The result of the last try; empty while one is under way. */
-  last: Reply
+  last: TryResult
   end?: Promise<CallEnd>
 }
 
 /** Tries one request with one key until the outcome is settled, the tries or the time are used up, or it is stopped. */
-export async function carryOut(
-  rules: Rules,
+export async function runOperation(
+  rules: ResolvedClientOptions,
   operation: string,
   request: RepeatableRequest,
-  call: Call,
+  call: OperationInProgress,
   tries = 1,
 ): Promise<CallEnd> {
   const { keys } = rules
@@ -108,7 +108,7 @@ export async function carryOut(
       if (mayHaveHappened && !isSettled()) return
       if (!(await keys.end(operation, signal, key, isSettled))) return
       // A new key, by the service's time.
-      if (isNews && tries < rules.maxTries) return carryOut(rules, operation, request, call, tries + 1)
+      if (isNews && tries < rules.maxTries) return runOperation(rules, operation, request, call, tries + 1)
       return { outcome: 'refused' }
     }
     mayHaveHappened ||= !isCertainRefusal(last) || last.response?.status === 409

@@ -1,6 +1,6 @@
-import { type Call, carryOut, type Outcome } from './call.js'
+import { type OperationInProgress, type Outcome, runOperation } from './call.js'
 import { type ClientOptions, resolveClientOptions } from './options.js'
-import type { Reply } from './reply.js'
+import type { TryResult } from './reply.js'
 import { runWithTimeLimit, toRepeatableRequest } from './request.js'
 
 export interface Client {
@@ -45,14 +45,14 @@ export interface Client {
 export function createClient(options: ClientOptions): Client {
   const rules = resolveClientOptions(options)
   /** The calls in progress, by operation. */
-  const underWay = new Map<string, Call>()
+  const underWay = new Map<string, OperationInProgress>()
 
   return {
     async send(operation, url, init = {}) {
       if (typeof operation !== 'string' || !operation) throw new TypeError('The operation needs a name.')
       const { body, signal } = init // First: of what fails here, nothing has begun.
       const request = toRepeatableRequest(url, init)
-      const call: Call = underWay.get(operation) ?? {
+      const call: OperationInProgress = underWay.get(operation) ?? {
         request,
         body,
         stop: new AbortController(),
@@ -67,7 +67,7 @@ export function createClient(options: ClientOptions): Client {
           if (first.head !== own.head || call.body !== body) {
             throw new TypeError('One is in progress.')
           }
-          call.end ??= carryOut(rules, operation, first, call)
+          call.end ??= runOperation(rules, operation, first, call)
           return call.end
         })
         // Each caller gets a copy, because a body can be read only once.
@@ -82,7 +82,7 @@ export function createClient(options: ClientOptions): Client {
 
     async forget(operation) {
       const end = await runWithTimeLimit(rules.totalTimeoutMs, null, (signal) => rules.keys.end(operation, signal))
-      if ((end as Reply | undefined)?.cause) throw (end as Reply).cause
+      if ((end as TryResult | undefined)?.cause) throw (end as TryResult).cause
     },
   }
 }

@@ -1,5 +1,5 @@
 import { createKeyring, type Keyring, type Keys } from './keys.js'
-import { isOfTheOperation, type Problem } from './reply.js'
+import { isRefusedByOperation, type Problem } from './reply.js'
 
 export interface ClientOptions {
   /**
@@ -47,14 +47,14 @@ export interface ClientOptions {
 
 type Options = { readonly [Name in keyof ClientOptions]-?: Exclude<ClientOptions[Name], undefined> }
 
-export type Rules = Omit<Options, 'keys'> & { readonly keys: Keyring }
+export type ResolvedClientOptions = Omit<Options, 'keys'> & { readonly keys: Keyring }
 
 /** @throws TypeError, RangeError for invalid options. */
-export function resolveClientOptions({ keys, ...given }: Partial<ClientOptions> = {}): Rules {
+export function resolveClientOptions({ keys, ...given }: Partial<ClientOptions> = {}): ResolvedClientOptions {
   if (Object(keys) !== keys) throw new TypeError('`keys` is missing.')
   const rules: Omit<Options, 'keys'> & Record<string, unknown> = {
     fetch: (...sent) => globalThis.fetch(...sent),
-    settles: isOfTheOperation,
+    settles: isRefusedByOperation,
     tryTimeoutMs: 10_000,
     totalTimeoutMs: 60_000,
     maxTries: 8,

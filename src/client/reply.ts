@@ -10,13 +10,13 @@ export interface Problem {
 }
 
 /** The result of one try: a response with its complete body, or why there is none. */
-export interface Reply {
+export interface TryResult {
   readonly response?: Response
   readonly problem?: Problem | undefined
   readonly cause?: unknown
 }
 
-type Answered = Reply & { readonly response: Response }
+type Answered = TryResult & { readonly response: Response }
 
 const LONGEST_BACKOFF_MS = 8_000
 const HALF_FIRST_BACKOFF_MS = 250
@@ -25,12 +25,12 @@ const HALF_FIRST_BACKOFF_MS = 250
  * Also if the answer was too large to keep: the operation has succeeded. A redirect may lead to a login page, so it counts only as a
  * stored response: a guard in front of the middleware does not replay.
  */
-export function hasHappened(reply: Reply): reply is Answered {
+export function hasHappened(reply: TryResult): reply is Answered {
   return (isReplayed(reply) ? /^[23]/ : /^2/).test(statusOf(reply)) || reply.problem?.code === 'answer_not_kept'
 }
 
 /** Whether an earlier try had done it, and this is its stored response. */
-export function isReplayed({ response }: Reply): boolean {
+export function isReplayed({ response }: TryResult): boolean {
   return response?.headers.get('Idempotent-Replayed') === 'true'
 }
 
@@ -38,7 +38,7 @@ export function isReplayed({ response }: Reply): boolean {
  * Whether a later try would get the same response. The server decides if it says so. Otherwise a later try may help
  * after a missing response, overload, or a server error.
  */
-export function isFinal(reply: Reply): reply is Answered {
+export function isFinal(reply: TryResult): reply is Answered {
   const { response, problem } = reply
   if (!response) return false
   const word = response.headers.get('X-Should-Retry')
@@ -47,12 +47,12 @@ export function isFinal(reply: Reply): reply is Answered {
 }
 
 /** Whether this try certainly had no effect: the handler refused, or a server in front of it. */
-export function isCertainRefusal(reply: Reply): boolean {
+export function isCertainRefusal(reply: TryResult): boolean {
   return /^4(?!08|99)/.test(statusOf(reply))
 }
 
 /** Empty if it does not tell. A redirect that was followed may lead to a login page, or may come after an effect. */
-function statusOf({ response }: Reply): string {
+function statusOf({ response }: TryResult): string {
   return response && !response.redirected ? `${response.status}` : ''
 }
 
@@ -63,7 +63,7 @@ function statusOf({ response }: Reply): string {
  * authentication (401, 403), rate limits (429), a gateway's 404, and the middleware's own, which have `X-Should-Retry`
  * or its problem type.
  */
-export function isOfTheOperation({ status, headers }: Response, problem: Problem | undefined): boolean {
+export function isRefusedByOperation({ status, headers }: Response, problem: Problem | undefined): boolean {
   return (
     /40[029]|410|422/.test(`${status}`) &&
     !headers.get('X-Should-Retry') &&
@@ -72,7 +72,7 @@ export function isOfTheOperation({ status, headers }: Response, problem: Problem
 }
 
 /** The server's `Retry-After` plus up to a second; otherwise exponential backoff with full jitter. */
-export function computePauseMs({ response }: Reply, tries: number): number {
+export function computePauseMs({ response }: TryResult, tries: number): number {
   const told = `${response?.headers.get('Retry-After')}`
   // RFC 9110 §10.2.3: "Retry-After = HTTP-date / delay-seconds". Absent or invalid is 0.
   const toldMs = Math.max(0, +told * 1_000 || Date.parse(told) - (readServerTime(response) || Date.now()) || 0)

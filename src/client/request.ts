@@ -1,4 +1,4 @@
-import type { Problem, Reply } from './reply.js'
+import type { Problem, TryResult } from './reply.js'
 
 /** A request that can be sent any number of times, always with the same bytes. */
 export interface RepeatableRequest extends RequestInit {
@@ -47,7 +47,7 @@ export function tryOnce(
   request: RepeatableRequest,
   limitMs: number,
   callers: AbortSignal,
-): Promise<Reply> {
+): Promise<TryResult> {
   return runWithTimeLimit(limitMs, callers, async (signal) => {
     try {
       const response = await send(request.url, { ...request, signal })

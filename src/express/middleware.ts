@@ -20,8 +20,8 @@ import {
   type RequestRun,
   withoutBody as withoutBodyOfAny,
 } from '../http/index.js'
-import { isHeld } from '../node/faked.js'
-import { HeldResponse } from '../node/held-response.js'
+import { isBuffered } from '../node/faked.js'
+import { BufferedResponse } from '../node/held-response.js'
 import {
   hasContent,
   isEmptyObject,
@@ -32,8 +32,8 @@ import {
   responseBegunError,
 } from '../node/hold.js'
 import { nothingThrownError } from '../node/node-errors.js'
-import type { Outlet } from '../node/sending/outlet.js'
-import type { Binding, Other, ResponseSender } from '../node/sending/response-sender.js'
+import type { OriginalMethods } from '../node/sending/outlet.js'
+import type { Replacement, ReplacementSender, ResponseSender } from '../node/sending/response-sender.js'
 import { sendAnswer } from '../node/sending/send.js'
 import { watchErrors } from './errors-of-handlers.js'
 
@@ -84,7 +84,7 @@ export function idempotency<Req extends IncomingMessage>(
 ): Middleware {
   if (typeof plugin[1] === 'function') return refuseFactory(FOR, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   const engine = createRequestEngine<Req>(options)
-  const protect = protectionBy(engine)
+  const protect = createProtection(engine)
   // Express takes a function of four parameters for an error handler.
   const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
     if (typeof res?.setHeader !== 'function') refuseMount(FOR, [req, res, next])
@@ -130,12 +130,12 @@ function errorUnheard(cause: unknown): IdempotencyError {
 type OnAnswered = (answer: Answer, isReplay: boolean) => void
 
 /** The middleware alone, for a framework on top of Express that must hear of what was answered without a run. */
-export function protectionBy<Req extends IncomingMessage>(
+export function createProtection<Req extends IncomingMessage>(
   engine: RequestEngine<Req>,
 ): (req: IncomingMessage, res: ServerResponse, next: Next, onAnswered?: OnAnswered) => void {
-  const sender = new Sender(engine)
+  const sender = new ExpressReplacementSender(engine)
   return (req, res, next, onAnswered) => {
-    if (isHeld(res)) return next(mountedTwiceError())
+    if (isBuffered(res)) return next(mountedTwiceError())
     const exchange: Exchange<Req & Extended> = { req: req as Req & Extended, res, next, sender, onAnswered }
     try {
       const decided = engine.decide(factsOf(exchange.req))
@@ -153,7 +153,7 @@ interface Exchange<Req extends IncomingMessage> {
   readonly req: Req
   readonly res: ServerResponse
   readonly next: Next
-  readonly sender: Sender<Req>
+  readonly sender: ExpressReplacementSender<Req>
   readonly onAnswered: OnAnswered | undefined
 }
 
@@ -162,18 +162,24 @@ function factsOf<Req extends IncomingMessage & Extended>(req: Req): NodeFacts<Re
 }
 
 /** Sends what is not the handler's own answer. One for all requests of a middleware. */
-class Sender<Req extends IncomingMessage> implements Binding {
+class ExpressReplacementSender<Req extends IncomingMessage> implements ReplacementSender {
   readonly #engine: Pick<RequestEngine<Req>, 'answerFor'>
 
   constructor(engine: Pick<RequestEngine<Req>, 'answerFor'>) {
     this.#engine = engine
   }
 
-  sendOther({ req, res, extraHeaders, outlet }: ResponseSender, other: Other): void {
+  sendReplacement({ req, res, extraHeaders, outlet }: ResponseSender, other: Replacement): void {
     this.send(other, req as Req, res, extraHeaders, outlet)
   }
 
-  send(decided: Other, req: Req, res: ServerResponse, extraHeaders?: HeaderPairs, outlet?: Outlet): Answer {
+  send(
+    decided: Replacement,
+    req: Req,
+    res: ServerResponse,
+    extraHeaders?: HeaderPairs,
+    outlet?: OriginalMethods,
+  ): Answer {
     const answer = this.#engine.answerFor(decided, req)
     sendAnswer(req, res, answer, decided.action === 'replay', extraHeaders, outlet)
     return answer
@@ -202,7 +208,7 @@ function holdResponse<Req extends IncomingMessage & Extended>(
   try {
     asDictionary(req)
     asDictionary(res)
-    new HeldResponse(req, res, run, extraHeaders, sender, next)
+    new BufferedResponse(req, res, run, extraHeaders, sender, next)
     req.idempotency = run.context
     req[RUN] = run
     return true
@@ -213,7 +219,7 @@ function holdResponse<Req extends IncomingMessage & Extended>(
 }
 
 function answer<Req extends IncomingMessage & Extended>(
-  decision: Other,
+  decision: Replacement,
   { req, res, sender, onAnswered }: Exchange<Req>,
 ): void {
   asDictionary(res)
@@ -240,7 +246,7 @@ export function forgetError(req: IncomingMessage & Extended): void {
 }
 
 /** The handler sends a stream as its success: should that break, the response is not the handler's refusal. */
-export function reportSending(req: IncomingMessage & Extended): void {
+export function reportStreamReturned(req: IncomingMessage & Extended): void {
   req[RUN]?.willNotRefuse()
 }
 

@@ -2,13 +2,13 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { type MaybePromise, transactionLateError, transactionStreamedError } from '../core/index.js'
-import { type HeldAnswer, type RequestRun, type ResponseBody, readResponseBody } from '../http/index.js'
-import { diffHeaders, isRecoded } from '../node/head.js'
-import type { Headers } from '../node/headers.js'
+import { type AnswerBuffer, type RequestRun, type ResponseBody, readResponseBody } from '../http/index.js'
+import { diffHeaders, hasTransferCoding } from '../node/head.js'
+import type { HeaderMap } from '../node/headers.js'
 import { toBuffer } from '../node/held-body.js'
-import type { HeldResponse } from '../node/held-response.js'
-import { failsToSend } from '../node/hold.js'
-import { isStreamed, isTaken, toNodePayload, toWebStream } from '../node/payload.js'
+import type { BufferedResponse } from '../node/held-response.js'
+import { reportSendingFailure } from '../node/hold.js'
+import { isBeingRead, isStreamedBody, toNodePayload, toWebStream } from '../node/payload.js'
 import { getReplyHeaders, ReplyHead } from './reply-head.js'
 
 /** Continues the hooks with a payload, or with an error instead. */
@@ -18,20 +18,20 @@ type Done = (error: Error | null, payload?: unknown) => void
  * The answer of a Fastify handler: the payload in `onSend`. The run is settled there, before Fastify sends the payload. Anything
  * else that is written, such as after `reply.hijack()` or by a long stream, settles the run when the held response ends.
  */
-export class FastifyAnswer implements HeldAnswer {
+export class FastifyAnswer implements AnswerBuffer {
   readonly #reply: FastifyReply
   readonly #run: RequestRun
-  readonly #response: HeldResponse
+  readonly #response: BufferedResponse
   /** The response's headers before the handler. */
-  readonly #before: Headers
+  readonly #before: HeaderMap
   /** `onSend` has received the answer: no other is sent. */
   #isGiven = false
   /** The run is settled, and Fastify sends the answer. */
   #isOut = false
   /** The reply when the handler opened a transaction; `undefined` unless one is open. */
-  #entry: Entry | undefined
+  #entry: ReplyCheckpoint | undefined
 
-  constructor(reply: FastifyReply, run: RequestRun, response: HeldResponse) {
+  constructor(reply: FastifyReply, run: RequestRun, response: BufferedResponse) {
     this.#reply = reply
     this.#run = run
     this.#response = response
@@ -39,11 +39,11 @@ export class FastifyAnswer implements HeldAnswer {
     response.framework = this
   }
 
-  called(): void {
+  onHandlerCalled(): void {
     this.#run.forgetError()
   }
 
-  failed(error: unknown): void {
+  onError(error: unknown): void {
     if (!this.#isGiven) this.#run.reportError(error)
     else if (this.#isOut) this.#notSent(error)
     else this.#run.stopped()
@@ -53,22 +53,22 @@ export class FastifyAnswer implements HeldAnswer {
    * In `onSend`. If an async handler returns nothing while this waits for the store, Fastify sends `undefined` too. What else
    * follows meanwhile, for example a late throw, changes nothing: the reply is sent as it was.
    */
-  send(given: unknown, done: Done): void {
+  onSend(given: unknown, done: Done): void {
     if (this.#isGiven) {
       this.#run.stopped()
       if (given !== undefined) this.#reply.log.warn('a second answer was not sent: the first one is being stored')
       return
     }
     // Written below Fastify, or with a body that Fastify refuses by an error of its own: the held response settles the run.
-    if (this.#entry === undefined && (this.#reply.raw.headersSent || isTaken(given))) {
+    if (this.#entry === undefined && (this.#reply.raw.headersSent || isBeingRead(given))) {
       this.#pass(given, done)
       return
     }
-    const payload = opened(this.#reply, given)
+    const payload = applyResponse(this.#reply, given)
     const head = new ReplyHead(this.#reply)
     this.#isGiven = true
     // With HEAD and 204 nothing of it is sent, so it is not read: it may have no end.
-    if (isStreamed(payload) && head.mayHaveBody) this.#collect(head, payload, done)
+    if (isStreamedBody(payload) && head.mayHaveBody) this.#collect(head, payload, done)
     else this.#settle(head, payload, done)
   }
 
@@ -98,7 +98,7 @@ export class FastifyAnswer implements HeldAnswer {
     head.restore()
     const isWhole = body.kind === 'whole'
     if (this.#entry !== undefined && !(isWhole && this.#run.keepsBody(body.bytes.byteLength, head.contentType)))
-      this.#entry.received(transactionStreamedError())
+      this.#entry.onReceived(transactionStreamedError())
     else if (isWhole) this.#settle(head, toBuffer(body.bytes), done)
     else this.#pass(toNodePayload(body, raw), done)
   }
@@ -109,32 +109,33 @@ export class FastifyAnswer implements HeldAnswer {
     this.#isGiven = false
     if (raw.writableEnded) return
     if (raw.headersSent) throw error
-    if (this.#entry === undefined) failsToSend(this.#run, error)
+    if (this.#entry === undefined) reportSendingFailure(this.#run, error)
     done(error)
   }
 
   #settle(head: ReplyHead, payload: unknown, done: Done): void {
-    const fault = head.fault() ?? faultOf(payload)
+    const fault = head.findFault() ?? findPayloadFault(payload)
     if (fault !== null) {
       this.#leave(fault, payload, done)
       return
     }
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : Buffer.isBuffer(payload) ? payload : NO_BYTES
     const isKept =
-      this.#run.keepsBody(bytes.byteLength, head.contentType) && !isRecoded(head.headers['transfer-encoding']?.[1])
-    const changed = diffHeaders(this.#before, head.headersWith(payload), false)
-    const { status, statusMessage, headers } = head.onWire(changed, payload)
+      this.#run.keepsBody(bytes.byteLength, head.contentType) &&
+      !hasTransferCoding(head.headers['transfer-encoding']?.[1])
+    const changed = diffHeaders(this.#before, head.getHeadersFor(payload), false)
+    const { status, statusMessage, headers } = head.toWireHead(changed, payload)
     const settled = this.#run.settle({ status, statusMessage, headers, body: isKept ? bytes : null })
-    this.#entry?.received(null)
+    this.#entry?.onReceived(null)
     if (settled instanceof Promise) this.#whenStored(settled, head, payload, done)
     else this.#sendOut(payload, done)
   }
 
   #whenStored(settled: Promise<unknown>, head: ReplyHead, payload: unknown, done: Done): void {
-    this.#response.suspend()
+    this.#response.discardWrites()
     void settled.then(() =>
       this.#safely(() => {
-        this.#response.resume()
+        this.#response.acceptWrites()
         head.restore()
         this.#sendOut(payload, done)
       }),
@@ -160,7 +161,7 @@ export class FastifyAnswer implements HeldAnswer {
   /** Fastify throws, unless a later hook makes it an answer that can be sent: then the held response settles the run. */
   #leave(fault: Error, payload: unknown, done: Done): void {
     if (this.#entry !== undefined) {
-      this.#entry.received(fault)
+      this.#entry.onReceived(fault)
       return
     }
     this.#isGiven = false
@@ -188,7 +189,7 @@ export class FastifyAnswer implements HeldAnswer {
 
   entered(): void {
     if (this.#isGiven || this.#reply.sent) throw transactionLateError()
-    this.#entry = new Entry(this.#reply)
+    this.#entry = new ReplyCheckpoint(this.#reply)
   }
 
   reset(): void {
@@ -198,11 +199,11 @@ export class FastifyAnswer implements HeldAnswer {
 
   /** Synchronous if the earlier hooks of `onSend` are. */
   resolved(): MaybePromise<void> {
-    return this.#entry?.whenReceived()
+    return this.#entry?.waitUntilReceived()
   }
 
   left(): void {
-    this.#entry?.leave()
+    this.#entry?.unpatch()
     this.#entry = undefined
   }
 }
@@ -210,7 +211,7 @@ export class FastifyAnswer implements HeldAnswer {
 const NO_BYTES = Buffer.alloc(0)
 
 /** The body of a `Response`; its status and headers go to the reply, as Fastify would do later. */
-function opened(reply: FastifyReply, payload: unknown): unknown {
+function applyResponse(reply: FastifyReply, payload: unknown): unknown {
   if (!(payload instanceof Response)) return payload
   reply.code(payload.status)
   for (const [name, value] of payload.headers) reply.header(name, value)
@@ -218,16 +219,16 @@ function opened(reply: FastifyReply, payload: unknown): unknown {
 }
 
 /** What Fastify would throw for it; `null`: it can be sent. */
-function faultOf(payload: unknown): Error | null {
+function findPayloadFault(payload: unknown): Error | null {
   if (payload === undefined || payload === null || typeof payload === 'string' || Buffer.isBuffer(payload)) return null
-  if (isStreamed(payload)) return null // It is not read: nothing of it is sent.
+  if (isStreamedBody(payload)) return null // It is not read: nothing of it is sent.
   return new TypeError(
     `A payload of type ${typeof payload} cannot be sent. Serialize it, or set a content type of JSON.`,
   )
 }
 
 /** A reply as it was when a transaction was opened; it patches the reply while the transaction is open. */
-class Entry {
+class ReplyCheckpoint {
   readonly #reply: FastifyReply
   readonly #head: ReplyHead
   /** The handler has called `reply.send`: `received` follows. */
@@ -249,13 +250,13 @@ class Entry {
   }
 
   /** `onSend` has received the answer. */
-  received(fault: Error | null): void {
+  onReceived(fault: Error | null): void {
     this.#fault = fault
     this.#resolve?.()
   }
 
   /** @throws IdempotencyError `transaction_streamed` */
-  whenReceived(): MaybePromise<void> {
+  waitUntilReceived(): MaybePromise<void> {
     if (this.#fault !== undefined) return this.#throwFault()
     if (!this.#isSending) return
     return new Promise<void>((resolve) => {
@@ -273,7 +274,7 @@ class Entry {
     this.#head.restore()
   }
 
-  leave(): void {
+  unpatch(): void {
     Reflect.deleteProperty(this.#reply, 'send')
     Reflect.deleteProperty(this.#reply, 'then')
   }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fastify'
 import { type IdempotencyContext, refuseMount } from '../core/index.js'
 import { type Controls, createRequestEngine, type IdempotencyOptions, pickControls } from '../http/index.js'
-import { type Answered, ProtectedAnswers } from './protected-answers.js'
+import { ProtectedAnswers, type SentAnswer } from './protected-answers.js'
 
 /** For shutdown and operators: `app.idempotency`. */
 export interface IdempotencyControls extends Controls {}
@@ -59,7 +59,7 @@ function protect(app: FastifyInstance, options: IdempotencyOptions<FastifyReques
   app.addHook('preHandler', (request, reply, goOn) => {
     if (answers.has(request)) return goOn() // `reply.callNotFound()` in the handler runs the hooks again.
     const claimed = answers.claim(engine, request, reply)
-    const next = (answered: Answered | null) => answered === null && goOn()
+    const next = (answered: SentAnswer | null) => answered === null && goOn()
     if (claimed instanceof Promise) claimed.then(next, goOn)
     else next(claimed)
   })

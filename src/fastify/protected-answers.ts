@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type IdempotencyContext, type MaybePromise, whenever } from '../core/index.js'
 import type { Decision, RequestEngine } from '../http/index.js'
-import { hold, NodeFacts, refuseHeld, responseBegunError } from '../node/hold.js'
+import { assertNotBuffered, bufferResponse, NodeFacts, responseBegunError } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
-import { restoreContentType, sendStored, unmarkStoredReply } from './reply-head.js'
+import { restoreContentType, sendStoredAnswer, unmarkStoredReply } from './reply-head.js'
 
 /** What the entry of Fastify declares for all requests; the binding of Nest does not. */
 type Protected = FastifyRequest & { idempotency: IdempotencyContext | undefined }
 
-export interface Answered {
+export interface SentAnswer {
   readonly answer: Answer
   readonly isReplay: boolean
 }
@@ -22,13 +22,13 @@ export class ProtectedAnswers {
     // It runs before the error handler, which may answer with any status.
     app.addHook('onError', (request, reply, error, done) => {
       unmarkStoredReply(reply)
-      this.failed(request, error)
+      this.onError(request, error)
       done()
     })
     app.addHook('onSend', (request, reply, payload, done) => {
       const answer = this.#answers.get(request)
       if (answer === undefined) done(null, restoreContentType(reply, payload))
-      else answer.send(payload, done)
+      else answer.onSend(payload, done)
     })
   }
 
@@ -37,12 +37,12 @@ export class ProtectedAnswers {
   }
 
   /** The handler is called, perhaps again after it has thrown. */
-  called(request: FastifyRequest): void {
-    this.#answers.get(request)?.called()
+  onHandlerCalled(request: FastifyRequest): void {
+    this.#answers.get(request)?.onHandlerCalled()
   }
 
-  failed(request: FastifyRequest, error: unknown): void {
-    this.#answers.get(request)?.failed(error)
+  onError(request: FastifyRequest, error: unknown): void {
+    this.#answers.get(request)?.onError(error)
   }
 
   /**
@@ -55,9 +55,9 @@ export class ProtectedAnswers {
     engine: RequestEngine<FastifyRequest>,
     given: FastifyRequest,
     reply: FastifyReply,
-  ): MaybePromise<Answered | null> {
+  ): MaybePromise<SentAnswer | null> {
     const request = given as Protected
-    refuseHeld(reply.raw)
+    assertNotBuffered(reply.raw)
     if (reply.raw.headersSent) throw responseBegunError()
     const facts = new NodeFacts(request.raw, request, request.originalUrl, request.body)
     return whenever(engine.decide(facts), (decision) => this.#carryOut(decision, engine, request, reply))
@@ -68,7 +68,7 @@ export class ProtectedAnswers {
     engine: RequestEngine<FastifyRequest>,
     request: Protected,
     reply: FastifyReply,
-  ): MaybePromise<Answered | null> {
+  ): MaybePromise<SentAnswer | null> {
     switch (decision.action) {
       case 'bypass':
         return null
@@ -78,7 +78,7 @@ export class ProtectedAnswers {
           reply.log.error({ err: error }, 'a stored answer could not be sent')
           if (!reply.raw.writableEnded) reply.raw.destroy() // Fastify has sent it, and does not send it again.
         }
-        const held = hold(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
+        const held = bufferResponse(engine, run, extraHeaders, { req: request.raw, res: reply.raw, request, onError })
         return whenever(held, (response) => {
           if (response === null) throw responseBegunError() // Fastify ignores it, since the reply was sent.
           request.idempotency = run.context
@@ -90,7 +90,7 @@ export class ProtectedAnswers {
       case 'reject': {
         if (reply.raw.headersSent) throw responseBegunError()
         const answer = engine.answerFor(decision, request)
-        sendStored(reply, answer, decision.extraHeaders)
+        sendStoredAnswer(reply, answer, decision.extraHeaders)
         return { answer, isReplay: decision.action === 'replay' }
       }
     }

@@ -4,14 +4,14 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Answer } from '../core/index.js'
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
-import { createHead, type Head, mayHaveBody } from '../node/head.js'
-import { type Headers, isSame, restore, snapshotHeaders } from '../node/headers.js'
+import { createResponseHead, mayHaveBody, type ResponseHead } from '../node/head.js'
+import { type HeaderMap, isSameHeaderValue, restoreHeaders, snapshotHeaders } from '../node/headers.js'
 import { toBuffer } from '../node/held-body.js'
 import { toWireHead } from '../node/sending/send.js'
 
 /** A reply's own headers, in the form of those of Node's response. */
-export function getReplyHeaders(reply: FastifyReply): Headers {
-  const headers: Record<string, Headers[string]> = {}
+export function getReplyHeaders(reply: FastifyReply): HeaderMap {
+  const headers: Record<string, HeaderMap[string]> = {}
   for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) headers[name] = [name, value]
   return headers
 }
@@ -20,10 +20,10 @@ export function getReplyHeaders(reply: FastifyReply): Headers {
 export class ReplyHead {
   readonly status: number
   readonly statusMessage: string
-  readonly headers: Headers
+  readonly headers: HeaderMap
   readonly #reply: FastifyReply
   /** The headers that Node's response had. */
-  readonly #raw: Headers
+  readonly #raw: HeaderMap
 
   constructor(reply: FastifyReply) {
     this.#reply = reply
@@ -47,7 +47,7 @@ export class ReplyHead {
   }
 
   /** What Node would throw for it; `null`: it can be sent. */
-  fault(): Error | null {
+  findFault(): Error | null {
     try {
       validateHeaderValue('reason phrase', this.statusMessage)
       for (const [name, value] of Object.values(this.headers)) {
@@ -61,22 +61,22 @@ export class ReplyHead {
   }
 
   /** Those that Fastify sends before such a payload: a 204 with one, even an empty one, has no content type. */
-  headersWith(payload: unknown): Headers {
+  getHeadersFor(payload: unknown): HeaderMap {
     if (this.status !== 204 || payload === undefined || payload === null) return this.headers
     const { 'content-type': _, ...others } = this.headers
     return others
   }
 
   /** With the headers that are to be stored, in the bytes that Node sends before such a payload. */
-  onWire(headers: HeaderPairs, payload: unknown): Head {
+  toWireHead(headers: HeaderPairs, payload: unknown): ResponseHead {
     const chunk = this.mayHaveBody ? payload || undefined : undefined
-    const head = createHead(this.status, this.statusMessage, headers)
+    const head = createResponseHead(this.status, this.statusMessage, headers)
     const beginning = { isExplicit: true, by: 'end', chunk, encoding: undefined } as const
     return toWireHead(this.#reply.request.raw, this.#allWith(payload), head, beginning)
   }
 
   /** As Fastify completes them. */
-  #allWith(payload: unknown): Headers {
+  #allWith(payload: unknown): HeaderMap {
     if (this.status === 204 || this.status === 304) return this.headers
     const isSent = typeof payload === 'string' || Buffer.isBuffer(payload)
     return { ...this.headers, 'content-length': ['content-length', isSent ? Buffer.byteLength(payload) : 0] }
@@ -87,9 +87,9 @@ export class ReplyHead {
     const reply = this.#reply
     const { raw } = reply
     for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name)
-    restore(this.#raw, raw)
+    restoreHeaders(this.#raw, raw)
     for (const [name, value] of Object.values(this.headers)) {
-      if (!isSame(raw.getHeader(name), value)) reply.header(name, value)
+      if (!isSameHeaderValue(raw.getHeader(name), value)) reply.header(name, value)
     }
     reply.code(this.status)
     raw.statusMessage = this.statusMessage
@@ -100,7 +100,7 @@ export class ReplyHead {
 const TYPES = new WeakMap<FastifyReply, string | undefined>()
 
 /** Sends an answer that the handler did not just make. */
-export function sendStored(reply: FastifyReply, answer: Answer, extraHeaders: HeaderPairs = []): FastifyReply {
+export function sendStoredAnswer(reply: FastifyReply, answer: Answer, extraHeaders: HeaderPairs = []): FastifyReply {
   const { status, statusMessage, headers, body } = answer
   reply.code(status)
   if (statusMessage !== '') reply.raw.statusMessage = statusMessage

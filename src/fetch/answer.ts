@@ -1,5 +1,5 @@
 import type { Answer } from '../core/index.js'
-import { bodyHeaders, fitsHeldBody, type HeaderPairs, toBodyStream } from '../http/index.js'
+import { bodyHeaders, fitsBufferedBody, type HeaderPairs, toBodyStream } from '../http/index.js'
 
 /** By its members, because a server may use its own class instead of the platform's. */
 export function isResponse(value: unknown): value is Response {
@@ -39,12 +39,12 @@ export function readResponse(given: Response): ResponseParts {
 }
 
 /** The same of a response that stays unread. */
-export function readCopy(given: Response): ResponseParts {
+export function readResponseCopy(given: Response): ResponseParts {
   return readResponse(NULL_BODY.has(given.status) ? given : given.clone())
 }
 
 /** `Response.error()` and upgrades cannot be held or made again. */
-export function canBeHeld(response: Response): boolean {
+export function canBeBuffered(response: Response): boolean {
   const { status } = response
   return status >= 200 && status <= 599 && (NULL_BODY.has(status) || !response.bodyUsed)
 }
@@ -53,7 +53,7 @@ export function canBeHeld(response: Response): boolean {
  * Whether the handler has written its answer below Fetch, to Node's own response: @hono/node-server sends nothing for a response with this
  * header. Made anew, it would be sent.
  */
-export function isSentBelow({ headers }: ResponseParts): boolean {
+export function isSentByNode({ headers }: ResponseParts): boolean {
   return headers.has('x-hono-already-sent')
 }
 
@@ -99,7 +99,7 @@ export function rebuildResponse(
   const isEmpty = body === null || NULL_BODY.has(status) || bytes?.byteLength === 0
   const held = { status, body: bytes }
   const own = new Headers() // @hono/node-server's Response would share those of the handler's.
-  for (const header of headers) if (fitsHeldBody(header, held)) own.append(header[0], header[1])
+  for (const header of headers) if (fitsBufferedBody(header, held)) own.append(header[0], header[1])
   // RFC 9110 §8.6: after HEAD and with 304 it is that of a body which is not sent; elsewhere the client would wait for one.
   const announcesBody = isEmpty && method !== 'HEAD' && status !== 304 && own.get('Content-Length') !== '0'
   if (announcesBody) own.delete('Content-Length')

@@ -8,10 +8,10 @@ import {
   whenever,
 } from '../core/index.js'
 import {
+  type AnswerBuffer,
   createStreamedBody,
   type Decision,
   type HeaderPairs,
-  type HeldAnswer,
   isReply,
   type Reply,
   type RequestEnd,
@@ -22,27 +22,27 @@ import {
   waitFor,
 } from '../http/index.js'
 import {
-  canBeHeld,
+  canBeBuffered,
   isResponse,
-  isSentBelow,
+  isSentByNode,
   type ResponseParts,
-  readCopy,
   readResponse,
+  readResponseCopy,
   rebuildResponse,
   toResponse,
   toStoredHead,
 } from './answer.js'
-import { type Call, createRequestFacts } from './request.js'
+import { createRequestFacts, type FetchCall } from './request.js'
 
 type Execute = Extract<Decision, { action: 'execute' }>
 /** What to send according to the record, instead of the handler's answer. */
-type Other = Exclude<RequestEnd, { action: 'send' }>
+type Replacement = Exclude<RequestEnd, { action: 'send' }>
 type Handler = (run: RequestRun) => Promise<Response> | Response
 
-function otherResponse<Req>(
+function createReplacementResponse<Req>(
   engine: RequestEngine<Req>,
-  { request, asked, headers }: Call<Req>,
-  decided: Other,
+  { request, asked, headers }: FetchCall<Req>,
+  decided: Replacement,
   extraHeaders?: HeaderPairs,
   before: Headers | undefined = headers?.(),
 ): Response {
@@ -56,11 +56,11 @@ interface Given {
   readonly settled: MaybePromise<RequestEnd>
 }
 
-class Execution<Req> implements HeldAnswer {
+class FetchExecution<Req> implements AnswerBuffer {
   readonly #engine: RequestEngine<Req>
   readonly #run: RequestRun
   readonly #extraHeaders: HeaderPairs
-  readonly #call: Call<Req>
+  readonly #call: FetchCall<Req>
   /** The response's headers before the handler. */
   readonly #before: Headers | undefined
   #hasReturned = false
@@ -70,20 +70,20 @@ class Execution<Req> implements HeldAnswer {
   #reading: ResponseParts | undefined
   readonly answersByReturning = true
 
-  constructor(engine: RequestEngine<Req>, { run, extraHeaders = [] }: Execute, call: Call<Req>) {
+  constructor(engine: RequestEngine<Req>, { run, extraHeaders = [] }: Execute, call: FetchCall<Req>) {
     this.#engine = engine
     this.#run = run
     this.#extraHeaders = extraHeaders
     this.#call = call
     this.#before = call.headers?.()
-    run.heldBy(this)
+    run.registerBuffer(this)
   }
 
   /**
    * Runs a handler, and resolves with the response to send after its record was settled: the handler's own, or its
    * replacement. Rejects with what the handler threw; a thrown Response that will be sent counts as its answer.
    */
-  async runs(handler: Handler): Promise<Response> {
+  async runHandler(handler: Handler): Promise<Response> {
     try {
       const returned: unknown = await handler(this.#run)
       this.#hasReturned = true
@@ -110,12 +110,12 @@ class Execution<Req> implements HeldAnswer {
   }
 
   async #answer(returned: Response): Promise<Response> {
-    if (!canBeHeld(returned)) {
+    if (!canBeBuffered(returned)) {
       await this.#run.fail()
       return returned
     }
     const response = readResponse(returned)
-    if (isSentBelow(response)) {
+    if (isSentByNode(response)) {
       await this.#run.settle({ ...this.#headOf(response), body: null }) // Nobody has seen it, and it may be a success.
       return returned
     }
@@ -149,8 +149,8 @@ class Execution<Req> implements HeldAnswer {
     )
   }
 
-  #other(decided: Other): Response {
-    return otherResponse(this.#engine, this.#call, decided, this.#extraHeaders, this.#before)
+  #other(decided: Replacement): Response {
+    return createReplacementResponse(this.#engine, this.#call, decided, this.#extraHeaders, this.#before)
   }
 
   // --- in a transaction of the handler
@@ -177,9 +177,9 @@ class Execution<Req> implements HeldAnswer {
 
   /** It stays unread, for code that reads it later. */
   async #responded(value: Response): Promise<void> {
-    if (!canBeHeld(value)) return
-    const copy = readCopy(value)
-    if (isSentBelow(copy)) throw transactionStreamedError()
+    if (!canBeBuffered(value)) return
+    const copy = readResponseCopy(value)
+    if (isSentByNode(copy)) throw transactionStreamedError()
     this.#reading = copy
     const body = await this.#responseBody(copy)
     if (this.#reading !== copy) return // The transaction was rolled back meanwhile.
@@ -195,9 +195,9 @@ class Execution<Req> implements HeldAnswer {
  * Rejects with what the handler threw, after its record was settled; with an IdempotencyError for misuse: the handler
  * did not run, and nothing was stored.
  */
-export async function respond<Req, Passed>(
+export async function handleFetchRequest<Req, Passed>(
   engine: RequestEngine<Req>,
-  call: Call<Req>,
+  call: FetchCall<Req>,
   passes: () => Passed,
   runs: Handler,
 ): Promise<Response | Awaited<Passed>> {
@@ -218,15 +218,15 @@ export async function respond<Req, Passed>(
         const { run } = decision
         waitFor(platform, () => run.ended())
         RUNNING.add(request)
-        const execution = new Execution(engine, decision, call)
-        return await run.inside(() => execution.runs(runs))
+        const execution = new FetchExecution(engine, decision, call)
+        return await run.inside(() => execution.runHandler(runs))
       }
       case 'reject':
         // The claim is given up after it.
         if (decision.problem.code === 'store_unavailable') waitFor(platform, () => engine.idle())
-        return otherResponse(engine, call, decision, decision.extraHeaders)
+        return createReplacementResponse(engine, call, decision, decision.extraHeaders)
       case 'replay':
-        return otherResponse(engine, call, decision, decision.extraHeaders)
+        return createReplacementResponse(engine, call, decision, decision.extraHeaders)
     }
   } finally {
     RUNNING.delete(request)

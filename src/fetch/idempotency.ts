@@ -1,7 +1,7 @@
 import { type IdempotencyContext, IdempotencyError, refuseFactory, refuseMount, resolveOptions } from '../core/index.js'
 import { type Controls, createRequestEngine, pickControls } from '../http/index.js'
-import { respond } from './execution.js'
-import { type Asked, type FetchIdempotencyOptions, fetchOptions, toEngineOptions } from './options.js'
+import { handleFetchRequest } from './execution.js'
+import { type FetchArguments, type FetchIdempotencyOptions, fetchOptions, toEngineOptions } from './options.js'
 import { isRequest } from './request.js'
 
 /** A handler; `idempotency` is absent if the request had no key, or is not covered. A platform may have its own `Req`. */
@@ -11,7 +11,7 @@ export type FetchHandler<Rest extends readonly unknown[] = readonly [], Req exte
   ...rest: Rest
 ) => Response | Promise<Response>
 
-export interface HandleTerms {
+export interface HandleOptions {
   /** Whose key it is; replaces the option `scope`. */
   readonly scope?: string
   /**
@@ -22,7 +22,7 @@ export interface HandleTerms {
 }
 
 /** `once(handler)` returns a handler for the platform; `inspect` and `resolve` are for operators. */
-export interface Once extends Controls {
+export interface HandlerWrapper extends Controls {
   /** Protects a handler. After `idempotency`, it receives the further arguments of the platform. */
   <Rest extends readonly unknown[], Req extends Request = Request>(
     handler: FetchHandler<Rest, Req>,
@@ -36,7 +36,7 @@ export interface Once extends Controls {
   handle<Req extends Request>(
     request: Req,
     handler: FetchHandler<readonly [], Req>,
-    terms?: HandleTerms,
+    terms?: HandleOptions,
   ): Promise<Response>
 }
 
@@ -50,16 +50,16 @@ export interface Once extends Controls {
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function idempotency(options: FetchIdempotencyOptions): Once
-export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonly unknown[]): Once {
+export function idempotency(options: FetchIdempotencyOptions): HandlerWrapper
+export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonly unknown[]): HandlerWrapper {
   if (typeof plugin[1] === 'function') return refuseFactory(PLUGIN, [options, ...plugin]) as never // Fastify's `register`: it catches nothing.
   const { maxBodyBytes } = resolveOptions<{ maxBodyBytes: number }>('idempotency()', options, fetchOptions)
-  const engine = createRequestEngine<Asked>(toEngineOptions(options))
+  const engine = createRequestEngine<FetchArguments>(toEngineOptions(options))
 
-  function answer(asked: Asked, handler: Handler, waitUntil?: HandleTerms['waitUntil']): Promise<Response> {
+  function answer(asked: FetchArguments, handler: Handler, waitUntil?: HandleOptions['waitUntil']): Promise<Response> {
     const { request } = asked
     const call = { request, asked, maxBodyBytes, sendsThrown: true, waitUntil: () => waitUntil }
-    return respond(
+    return handleFetchRequest(
       engine,
       call,
       () => handler(undefined),
@@ -82,7 +82,7 @@ export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonl
   function handle<Req extends Request>(
     request: Req,
     handler: FetchHandler<readonly [], Req>,
-    terms: HandleTerms = {},
+    terms: HandleOptions = {},
   ): Promise<Response> {
     if (!isRequest(request)) return refuseCall(request)
     const told = 'scope' in terms ? { scope: terms.scope as string } : undefined

@@ -36,7 +36,7 @@ export interface FetchIdempotencyOptions extends Omit<IdempotencyOptions<Request
 }
 
 /** One call, as the option functions receive it. */
-export interface Asked {
+export interface FetchArguments {
   readonly request: Request
   readonly rest: readonly unknown[]
   /** From the caller of `once.handle`, instead of the option. */
@@ -53,9 +53,9 @@ export const readingOptions = {
 export const fetchOptions = { ...readingOptions, scope: optionRules.aFunction }
 
 /** The options of the engine. */
-export function toEngineOptions({ maxBodyBytes: _, ...given }: FetchIdempotencyOptions): IdempotencyOptions<Asked> {
+export function toEngineOptions({ maxBodyBytes: _, ...given }: FetchIdempotencyOptions): IdempotencyOptions<FetchArguments> {
   const { scope = notTold } = given
-  const forEngine = { ...given, ...forCalls({ ...given, scope }) } as unknown as IdempotencyOptions<Asked>
+  const forEngine = { ...given, ...forCalls({ ...given, scope }) } as unknown as IdempotencyOptions<FetchArguments>
   const ofOptions = forEngine.scope
   return { ...forEngine, scope: (asked) => (asked.told === undefined ? ofOptions(asked) : asked.told.scope) }
 }
@@ -79,7 +79,7 @@ function forCalls(given: Readonly<Record<string, unknown>>): Record<string, unkn
     const option = given[name]
     if (typeof option !== 'function') return []
     const called = (...args: unknown[]) => {
-      const { request, rest } = args[at] as Asked
+      const { request, rest } = args[at] as FetchArguments
       return option(...args.slice(0, at), request, ...rest)
     }
     return [[name, Object.assign(called, option)]] // Keeps the mark of `withoutBody`.

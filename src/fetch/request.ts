@@ -1,15 +1,15 @@
 import { IdempotencyError, type MaybePromise } from '../core/index.js'
 import {
   parseComparableBody,
-  peekBody,
   type ReadBody,
   type RequestEngine,
   type RequestFacts,
+  readBodyCopy,
   type WaitUntil,
 } from '../http/index.js'
 
 /** A Fetch request, and what the option functions receive for it. */
-export interface Call<Req> {
+export interface FetchCall<Req> {
   readonly request: Request
   readonly asked: Req
   /** Of the platform. Called once, and only for a request that does not pass untouched. */
@@ -30,7 +30,10 @@ export interface Call<Req> {
  *
  * @throws IdempotencyError `raw_body_consumed`: somebody has read the body, or is reading it.
  */
-export function createRequestFacts<Req>(engine: RequestEngine<Req>, call: Call<Req>): MaybePromise<RequestFacts<Req>> {
+export function createRequestFacts<Req>(
+  engine: RequestEngine<Req>,
+  call: FetchCall<Req>,
+): MaybePromise<RequestFacts<Req>> {
   const { request } = call
   const rawHeaders = [...request.headers].flat()
   if (!engine.readsBody({ method: request.method, rawHeaders })) return new FetchFacts(call, rawHeaders, UNREAD)
@@ -50,7 +53,7 @@ class FetchFacts<Req> implements RequestFacts<Req> {
   readonly bodyFault: RequestFacts['bodyFault']
   readonly #fetched: Request
 
-  constructor({ request, asked }: Call<Req>, rawHeaders: readonly string[], read: ReadBody) {
+  constructor({ request, asked }: FetchCall<Req>, rawHeaders: readonly string[], read: ReadBody) {
     this.#fetched = request
     this.request = asked
     this.rawHeaders = rawHeaders
@@ -82,8 +85,8 @@ function targetOf({ url }: Request): string {
 }
 
 /** `null`: it is too large; `undefined`: there is none. */
-function bytesOf({ request, maxBodyBytes, keptBody }: Call<unknown>): Promise<Uint8Array | null | undefined> {
-  return isBodyConsumed(request) ? keptBytes(keptBody) : peekBody(request, maxBodyBytes)
+function bytesOf({ request, maxBodyBytes, keptBody }: FetchCall<unknown>): Promise<Uint8Array | null | undefined> {
+  return isBodyConsumed(request) ? keptBytes(keptBody) : readBodyCopy(request, maxBodyBytes)
 }
 
 /** Of whichever copy of Fetch. */
@@ -101,7 +104,7 @@ export function isBodyLost(bytes: Uint8Array | null | undefined, { headers }: Re
   return bytes !== null && !bytes?.byteLength && Number(headers.get('Content-Length')) > 0
 }
 
-async function keptBytes(keptBody: Call<unknown>['keptBody']): Promise<Uint8Array> {
+async function keptBytes(keptBody: FetchCall<unknown>['keptBody']): Promise<Uint8Array> {
   const bytes = keptBody === undefined ? null : await keptBody()
   if (bytes === null) throw bodyConsumedError()
   return bytes
@@ -109,7 +112,7 @@ async function keptBytes(keptBody: Call<unknown>['keptBody']): Promise<Uint8Arra
 
 function readBody(
   bytes: Uint8Array | null | undefined,
-  { maxBodyBytes }: Call<unknown>,
+  { maxBodyBytes }: FetchCall<unknown>,
   rawHeaders: readonly string[],
 ): ReadBody {
   if (bytes === undefined) return EMPTY

@@ -1,6 +1,6 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import { type IdempotencyContext, refuseFactory, refuseMount, resolveOptions } from '../core/index.js'
-import { respond } from '../fetch/execution.js'
+import { handleFetchRequest } from '../fetch/execution.js'
 import { readingOptions } from '../fetch/options.js'
 import {
   type Controls,
@@ -69,7 +69,7 @@ export function idempotency<E extends Env>(
     const passes = async (): Promise<undefined> => void (await next())
     const wasFinalized = c.finalized
     let isAnswered = false
-    const response = await respond(engine, call, passes, async (run) => {
+    const response = await handleFetchRequest(engine, call, passes, async (run) => {
       isAnswered = c.finalized && !wasFinalized
       if (isAnswered) return failUnrun(run, c)
       c.set('idempotency', run.context)

@@ -23,7 +23,7 @@ export type {
   StoreFailure,
   UnknownOutcome,
 } from '../core/index.js'
-export { bodyHeaders, fitsHeldBody, isReply, type Reply, reply } from './answer/answer.js'
+export { bodyHeaders, fitsBufferedBody, isReply, type Reply, reply } from './answer/answer.js'
 export {
   createProblemFrom,
   type ProblemCatalogue,
@@ -35,8 +35,8 @@ export {
 export { type AttemptName, type Controls, type KnownOutcome, type Operator, pickControls } from './engine/operator.js'
 export { type Asker, createRequestEngine, type RequestEngine } from './engine/request-engine.js'
 export {
+  type AnswerBuffer,
   type Decision,
-  type HeldAnswer,
   type Rejected,
   type Replay,
   type RequestEnd,
@@ -71,11 +71,11 @@ export {
 } from './options/problem.js'
 export type { HeaderPairs, RequestFacts } from './request/facts.js'
 export {
-  Gathered,
+  ByteCollector,
   parseComparableBody,
-  peekBody,
   type ReadBody,
   readAtMost,
+  readBodyCopy,
   toBodyStream,
 } from './request/request-body.js'
 export { computeRequestFingerprint } from './request/request-fingerprint.js'

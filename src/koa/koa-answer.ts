@@ -10,20 +10,20 @@ import {
   whenever,
 } from '../core/index.js'
 import {
+  type AnswerBuffer,
   bodyHeaders,
   type HeaderPairs,
-  type HeldAnswer,
   type RequestRun,
   type ResponseBody,
   readResponseBody,
 } from '../http/index.js'
-import { createHead, diffHeaders, type Head, isAscii } from '../node/head.js'
-import { EarlierHead, getHeaderMap, getHeaderValue, type Headers, snapshotHeaders } from '../node/headers.js'
+import { createResponseHead, diffHeaders, isAsciiHead, type ResponseHead } from '../node/head.js'
+import { getHeaderMap, getHeaderValue, type HeaderMap, HeadSnapshot, snapshotHeaders } from '../node/headers.js'
 import { toBuffer } from '../node/held-body.js'
-import type { HeldResponse } from '../node/held-response.js'
-import { failsToSend } from '../node/hold.js'
+import type { BufferedResponse } from '../node/held-response.js'
+import { reportSendingFailure } from '../node/hold.js'
 import { nothingThrownError } from '../node/node-errors.js'
-import { isStreamed, toNodePayload, toWebStream } from '../node/payload.js'
+import { isStreamedBody, toNodePayload, toWebStream } from '../node/payload.js'
 import { addHeaders, setHeaders, toWireHead } from '../node/sending/send.js'
 
 /**
@@ -31,18 +31,18 @@ import { addHeaders, setHeaders, toWireHead } from '../node/sending/send.js'
  * later. The run is settled in between, before earlier middleware can change the answer. Anything else that is written,
  * such as an error page or a long stream, settles the run when the held response ends.
  */
-export class KoaAnswer implements HeldAnswer {
+export class KoaAnswer implements AnswerBuffer {
   readonly #ctx: Context
   readonly #run: RequestRun
-  readonly #response: HeldResponse
+  readonly #response: BufferedResponse
   /** The response's headers before the handler. */
-  readonly #before: Headers
+  readonly #before: HeaderMap
   /** The run has been settled with the answer in `ctx`. */
   #isGiven = false
   /** Koa's own fields when the handler's transaction was opened. */
   #notes: Readonly<Record<string, unknown>> = {}
 
-  constructor(ctx: Context, run: RequestRun, response: HeldResponse) {
+  constructor(ctx: Context, run: RequestRun, response: BufferedResponse) {
     this.#ctx = ctx
     this.#run = run
     this.#response = response
@@ -51,7 +51,7 @@ export class KoaAnswer implements HeldAnswer {
   }
 
   /** Rejects with what the handler threw, for the application's error handling. */
-  async follow(next: Next): Promise<void> {
+  async runHandler(next: Next): Promise<void> {
     try {
       await this.#outlivingClient(next)
     } catch (thrown) {
@@ -73,7 +73,7 @@ export class KoaAnswer implements HeldAnswer {
     } catch (error) {
       // Written below Koa meanwhile: no error page follows.
       if (this.#ctx.headerSent) this.#ctx.res.destroy()
-      failsToSend(this.#run, error)
+      reportSendingFailure(this.#run, error)
       throw error
     }
   }
@@ -109,11 +109,11 @@ export class KoaAnswer implements HeldAnswer {
     this.#run.stopped()
     if (!(settled instanceof Promise)) return
     // Whatever is set while it is stored is undone.
-    const asGiven = new EarlierHead(this.#ctx.res)
+    const asGiven = new HeadSnapshot(this.#ctx.res)
     const notes = notesIn(this.#ctx.response)
-    this.#response.suspend()
+    this.#response.discardWrites()
     await settled
-    const isEnded = this.#response.resume()
+    const isEnded = this.#response.acceptWrites()
     restoreNotes(this.#ctx, notes)
     asGiven.restore()
     if (isEnded) this.#send(answer, body.bytes)
@@ -131,14 +131,14 @@ export class KoaAnswer implements HeldAnswer {
   #answer(bytes: Uint8Array): Answer {
     this.#isGiven = true
     const { status, statusMessage, headers } = this.#head(bytes)
-    return { status, statusMessage, headers, body: this.#response.keepsWhole(bytes) ? bytes : null }
+    return { status, statusMessage, headers, body: this.#response.isBodyKept(bytes) ? bytes : null }
   }
 
   /** In the bytes that Node sends before Koa's body. */
-  #head(bytes: Uint8Array): Head {
+  #head(bytes: Uint8Array): ResponseHead {
     const { message, status, body, req, res } = this.#ctx
     const statusMessage = message === STATUS_CODES[status] ? '' : message
-    const head = createHead(status, statusMessage, this.#headers(bytes))
+    const head = createResponseHead(status, statusMessage, this.#headers(bytes))
     const chunk = bytes.byteLength === 0 ? undefined : typeof body === 'string' ? body : bytes
     return toWireHead(req, getHeaderMap(res), head, { isExplicit: false, by: 'end', chunk, encoding: undefined })
   }
@@ -166,9 +166,9 @@ export class KoaAnswer implements HeldAnswer {
   resolved(): MaybePromise<void> {
     const { response } = this.#ctx
     if (Object.entries(notesIn(response)).every(([name, value]) => this.#notes[name] === value)) return
-    const isStream = isStreamed(this.#ctx.body)
+    const isStream = isStreamedBody(this.#ctx.body)
     return whenever(this.#responseBody(), (body) => {
-      if (body.kind !== 'whole' || (isStream && !this.#response.keepsWhole(body.bytes)))
+      if (body.kind !== 'whole' || (isStream && !this.#response.isBodyKept(body.bytes)))
         throw transactionStreamedError()
       putBody(this.#ctx, body)
       void this.#run.settle(this.#answer(body.bytes)) // Resolves after the COMMIT.
@@ -202,7 +202,7 @@ function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
   }
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
-  return isStreamed(body) ? toWebStream(body) : jsonOf(ctx, body)
+  return isStreamedBody(body) ? toWebStream(body) : jsonOf(ctx, body)
 }
 
 /** Then Koa reads nothing of `ctx.body`, and destroys it if it is a stream. */
@@ -247,14 +247,14 @@ const NO_BYTES = Buffer.alloc(0)
 
 /** Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them. */
 function putBody(ctx: Context, held: ResponseBody): void {
-  if (!isStreamed(ctx.body) || sendsNothing(ctx)) return
+  if (!isStreamedBody(ctx.body) || sendsNothing(ctx)) return
   const length = getHeaderValue(ctx.res, 'content-length')
   ctx.body = toNodePayload(held, ctx.res)
   if (length !== undefined && !ctx.headerSent) ctx.res.setHeader('Content-Length', length)
 }
 
 /** Sets an answer that the handler did not just make. */
-export function put(
+export function setAnswer(
   ctx: Context,
   { status, statusMessage, headers, body }: Answer,
   extraHeaders: HeaderPairs = [],
@@ -271,7 +271,7 @@ export function put(
   } else ctx.body = EMPTY.has(status) ? null : toBuffer(body ?? NO_BYTES)
   if (contentType === undefined) ctx.remove('Content-Type')
   addHeaders(ctx.res, extraHeaders)
-  if (!isAscii(statusMessage, headers)) writeHeadFirst(ctx.res)
+  if (!isAsciiHead(statusMessage, headers)) writeHeadFirst(ctx.res)
 }
 
 /** Otherwise Node would encode `Content-Disposition` again, because Koa's `end` tells the length. */

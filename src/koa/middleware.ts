@@ -1,8 +1,16 @@
 import type { Context, Next } from 'koa'
 import { type IdempotencyContext, refuseFactory, refuseMount } from '../core/index.js'
 import { type Controls, createRequestEngine, type IdempotencyOptions, pickControls } from '../http/index.js'
-import { hasContent, hold, isAnswered, isEmptyObject, NodeFacts, refuseHeld, resolveEmptyBody } from '../node/hold.js'
-import { KoaAnswer, put } from './koa-answer.js'
+import {
+  assertNotBuffered,
+  bufferResponse,
+  hasContent,
+  hasOtherAnswer,
+  isEmptyObject,
+  NodeFacts,
+  resolveEmptyBody,
+} from '../node/hold.js'
+import { KoaAnswer, setAnswer } from './koa-answer.js'
 
 declare module 'koa' {
   interface ExtendableContext {
@@ -36,7 +44,7 @@ export function idempotency(options: IdempotencyOptions<Context>, ...plugin: rea
 
   async function protect(ctx: Context, next: Next, ...more: readonly unknown[]): Promise<void> {
     if (typeof ctx?.onerror !== 'function') return refuseMount(FOR, [ctx, next, ...more])
-    refuseHeld(ctx.res)
+    assertNotBuffered(ctx.res)
     const decided = engine.decide(new NodeFacts(ctx.req, ctx, ctx.originalUrl, bodyOf(ctx)))
     const decision = decided instanceof Promise ? await decided : decided
     switch (decision.action) {
@@ -46,16 +54,16 @@ export function idempotency(options: IdempotencyOptions<Context>, ...plugin: rea
         const { run, extraHeaders = [] } = decision
         const { req, res } = ctx
         const onError = (error: unknown) => ctx.onerror(error as Error)
-        const held = hold(engine, run, extraHeaders, { req, res, request: ctx, onError })
+        const held = bufferResponse(engine, run, extraHeaders, { req, res, request: ctx, onError })
         const response = held instanceof Promise ? await held : held
         if (response === null) return
         ctx.idempotency = run.context
-        return new KoaAnswer(ctx, run, response).follow(next)
+        return new KoaAnswer(ctx, run, response).runHandler(next)
       }
       case 'replay':
       case 'reject':
-        if (isAnswered(ctx.res)) return
-        return put(ctx, engine.answerFor(decision, ctx), decision.extraHeaders)
+        if (hasOtherAnswer(ctx.res)) return
+        return setAnswer(ctx, engine.answerFor(decision, ctx), decision.extraHeaders)
     }
   }
 

@@ -2,14 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { MaybePromise } from '../core/index.js'
-import { forgetError, protectionBy, reportError, reportSending } from '../express/middleware.js'
-import type { Answered, ProtectedAnswers } from '../fastify/protected-answers.js'
+import { createProtection, forgetError, reportError, reportStreamReturned } from '../express/middleware.js'
+import type { ProtectedAnswers, SentAnswer } from '../fastify/protected-answers.js'
 import { createRequestEngine, type RequestEngine } from '../http/index.js'
-import { outliveRequest } from '../node/faked.js'
+import { hideDisconnect } from '../node/faked.js'
 import type { NestOptions } from './nest-options.js'
 
 /** A request as an interceptor gets it, of either platform. */
-export interface Call {
+export interface NestCall {
   // biome-ignore lint/suspicious/noExplicitAny: of either platform
   readonly request: any
   // biome-ignore lint/suspicious/noExplicitAny: of either platform
@@ -19,32 +19,32 @@ export interface Call {
 }
 
 /** The protection of a route, on the platform of its application. */
-export interface Entry {
+export interface RouteProtection {
   /**
    * `null`: the handler must run. Rejects with misuse. `own`: the names of the route's `@Header()`s, which Nest has set before; they
    * belong to the handler's answer, and not to a refusal.
    */
-  claim(call: Call, own: readonly string[]): Promise<Answered | null>
+  claim(call: NestCall, own: readonly string[]): Promise<SentAnswer | null>
   /** The handler is called; again, where an interceptor around tries once more after a failure. */
-  called(call: Call): void
-  failed(call: Call, error: unknown): void
+  onHandlerCalled(call: NestCall): void
+  onError(call: NestCall, error: unknown): void
   /** The handler has returned a `StreamableFile`. */
-  sends(call: Call, source: Readable): void
+  onStreamReturned(call: NestCall, source: Readable): void
   idle(): Promise<void>
 }
 
 /** Each request is claimed once: controllers and methods both add the interceptor, and those around it may call it again. */
-const CLAIMS = new WeakMap<object, Promise<Answered | null>>()
+const CLAIMS = new WeakMap<object, Promise<SentAnswer | null>>()
 
-function claimOnce(request: object, claim: () => Promise<Answered | null>): Promise<Answered | null> {
+function claimOnce(request: object, claim: () => Promise<SentAnswer | null>): Promise<SentAnswer | null> {
   const claimed = CLAIMS.get(request) ?? claim()
   CLAIMS.set(request, claimed)
   return claimed
 }
 
-export function createExpressEntry(options: NestOptions): Entry {
+export function createExpressProtection(options: NestOptions): RouteProtection {
   const engine = createRequestEngine(options) as unknown as RequestEngine<IncomingMessage>
-  const protect = protectionBy(engine)
+  const protect = createProtection(engine)
   return {
     idle: () => engine.idle(),
     claim: ({ request, response, next }, own) =>
@@ -52,20 +52,24 @@ export function createExpressEntry(options: NestOptions): Entry {
         const putBack = takeHeaders(response, own, (name, value) => response.setHeader(name, value))
         const answered = await withoutRun(() => claimed(request, response, next), putBack)
         if (request.idempotency === undefined) return answered
-        outliveRequest(response)
+        hideDisconnect(response)
         response.on('pipe', (source: Readable) => breakWith(source, request, response))
         response.once('close', () => response.end()) // Of events: Nest stops their source, which does not end then.
         return answered
       }),
-    called: ({ request }) => forgetError(request),
-    failed: ({ request }, error) => reportError(request, error),
-    sends({ request, response }, source) {
+    onHandlerCalled: ({ request }) => forgetError(request),
+    onError: ({ request }, error) => reportError(request, error),
+    onStreamReturned({ request, response }, source) {
       // Nest may pipe it through another stream, which does not tell that it has closed.
       if (request.idempotency !== undefined) breakWith(source, request, response)
     },
   }
 
-  function claimed(request: IncomingMessage, response: ServerResponse, next: Call['next']): Promise<Answered | null> {
+  function claimed(
+    request: IncomingMessage,
+    response: ServerResponse,
+    next: NestCall['next'],
+  ): Promise<SentAnswer | null> {
     let isDecided = false
     return new Promise((resolve, reject) => {
       const goOn = (error?: unknown): void => {
@@ -84,25 +88,25 @@ export function createExpressEntry(options: NestOptions): Entry {
   }
 }
 
-export function createFastifyEntry(options: NestOptions, answers: ProtectedAnswers): Entry {
+export function createFastifyProtection(options: NestOptions, answers: ProtectedAnswers): RouteProtection {
   const engine = createRequestEngine(options) as unknown as RequestEngine<FastifyRequest>
   return {
     idle: () => engine.idle(),
     claim: ({ request, response }, own) => claimOnce(request, () => claimed(request, response, own)),
-    called: ({ request }) => answers.called(request),
-    failed: ({ request }, error) => answers.failed(request, error),
-    sends() {}, // Fastify looks at how it ends.
+    onHandlerCalled: ({ request }) => answers.onHandlerCalled(request),
+    onError: ({ request }, error) => answers.onError(request, error),
+    onStreamReturned() {}, // Fastify looks at how it ends.
   }
 
   async function claimed(
     request: FastifyRequest,
     response: FastifyReply,
     own: readonly string[],
-  ): Promise<Answered | null> {
+  ): Promise<SentAnswer | null> {
     const putBack = takeHeaders(response, own, (name, value) => response.header(name, value))
     const answered = await withoutRun(() => answers.claim(engine, request, response), putBack)
     if (answered === null) {
-      outliveRequest(response.raw)
+      hideDisconnect(response.raw)
       return null
     }
     // Fastify sends in steps, through the application's hooks: until then the reply must stay as it is.
@@ -128,8 +132,11 @@ function takeHeaders(
   }
 }
 
-async function withoutRun(claim: () => MaybePromise<Answered | null>, putBack: () => void): Promise<Answered | null> {
-  let answered: Answered | null = null
+async function withoutRun(
+  claim: () => MaybePromise<SentAnswer | null>,
+  putBack: () => void,
+): Promise<SentAnswer | null> {
+  let answered: SentAnswer | null = null
   try {
     answered = await claim()
     return answered
@@ -178,7 +185,7 @@ const SILENT = {
  * its first byte, or has broken before, Nest answers with 400, which would pass for the handler's refusal.
  */
 function breakWith(source: Readable, request: IncomingMessage, response: ServerResponse): void {
-  if (response.statusCode < 400) reportSending(request)
+  if (response.statusCode < 400) reportStreamReturned(request)
   source.prependOnceListener('error', (error) => {
     if (response.headersSent) response.destroy(error)
   })

@@ -3,8 +3,8 @@ import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/com
 import * as nest from '@nestjs/common'
 import * as rxjs from 'rxjs'
 import { type Answer, IdempotencyError } from '../core/index.js'
-import type { Answered } from '../fastify/protected-answers.js'
-import type { Call } from './entries.js'
+import type { SentAnswer } from '../fastify/protected-answers.js'
+import type { NestCall } from './entries.js'
 import { Protections } from './protections.js'
 
 /** Nest's name for what `@Header()` sets. */
@@ -24,19 +24,19 @@ export class IdempotencyInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<rxjs.Observable<unknown>> {
     if (context.getType<string>() !== 'http') throw unsupported(context.getType())
     const http = context.switchToHttp()
-    const call: Call = { request: http.getRequest(), response: http.getResponse(), next: http.getNext() }
-    const entry = this.protections.entryOf(context.getHandler(), context.getClass())
+    const call: NestCall = { request: http.getRequest(), response: http.getResponse(), next: http.getNext() }
+    const entry = this.protections.getProtection(context.getHandler(), context.getClass())
     const own: readonly { name: string }[] = Reflect.getMetadata(RESPONSE_HEADERS, context.getHandler()) ?? []
     const answered = await entry.claim(
       call,
       own.map(({ name }) => name),
     )
     if (answered !== null) return insteadOfRun(answered)
-    entry.called(call)
+    entry.onHandlerCalled(call)
     return next.handle().pipe(
       rxjs.tap({
-        next: (value) => value instanceof nest.StreamableFile && entry.sends(call, value.getStream()),
-        error: (error) => entry.failed(call, error),
+        next: (value) => value instanceof nest.StreamableFile && entry.onStreamReturned(call, value.getStream()),
+        error: (error) => entry.onError(call, error),
       }),
     )
   }
@@ -56,7 +56,7 @@ export class ControllerInterceptor extends IdempotencyInterceptor {
 }
 
 /** Interceptors around this one see a value of the kind that they are used to, or an exception; it is sent already. */
-function insteadOfRun({ answer, isReplay }: Answered): rxjs.Observable<unknown> {
+function insteadOfRun({ answer, isReplay }: SentAnswer): rxjs.Observable<unknown> {
   const content = contentOf(answer)
   if (isReplay && answer.status < 400) return rxjs.of(content)
   throw new nest.HttpException((content ?? {}) as object, answer.status)

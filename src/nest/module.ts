@@ -51,7 +51,7 @@ export class IdempotencyModule extends ConfigurableModuleClass implements NestMo
   /** Nest calls it before it registers routes. */
   configure(): void {
     if (!(#protections in this)) throw madePerRequest() // Nest has not made it, and will for each request.
-    this.#protections.attach()
+    this.#protections.addHooks()
   }
 
   /** Nest calls it after the server was closed. */

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { IdempotencyError, optionRules } from '../core/index.js'
 import { ProtectedAnswers } from '../fastify/protected-answers.js'
 import { type Controls, createRequestEngine, type Operator } from '../http/index.js'
-import { createExpressEntry, createFastifyEntry, type Entry } from './entries.js'
+import { createExpressProtection, createFastifyProtection, type RouteProtection } from './entries.js'
 import { type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 
 /** For shutdown and operators, on the records of all routes: inject it. */
@@ -38,9 +38,9 @@ export class Protections {
   readonly #options: NestOptions
   readonly #host: HttpAdapterHost
   /** Of the routes without options of their own. */
-  #root: Entry | undefined
+  #root: RouteProtection | undefined
   /** By controller, then by its handlers: several controllers may inherit one. */
-  readonly #entries = new Map<object, Map<object, Entry>>()
+  readonly #entries = new Map<object, Map<object, RouteProtection>>()
   /** On Fastify. */
   #answers: ProtectedAnswers | undefined
 
@@ -58,7 +58,7 @@ export class Protections {
   }
 
   /** Called before routes are registered: on Fastify, whose hooks apply to later routes. */
-  attach(): void {
+  addHooks(): void {
     if (this.#isFastify) this.#answers = answersIn(this.#host.httpAdapter.getInstance())
   }
 
@@ -66,30 +66,30 @@ export class Protections {
     return this.#host.httpAdapter.getType() === 'fastify'
   }
 
-  entryOf(handler: object, controller: object): Entry {
-    const ofController = this.#entries.get(controller) ?? new Map<object, Entry>()
+  getProtection(handler: object, controller: object): RouteProtection {
+    const ofController = this.#entries.get(controller) ?? new Map<object, RouteProtection>()
     this.#entries.set(controller, ofController)
     const known = ofController.get(handler)
     if (known !== undefined) return known
-    const options = this.optionsOf(handler, controller)
+    const options = this.resolveRouteOptions(handler, controller)
     const entry = options === this.#options ? this.#rootEntry() : this.#made(options)
     ofController.set(handler, entry)
     return entry
   }
 
   /** A route's options; those of the module themselves, where it has none of its own. */
-  optionsOf(handler: object, controller: object): NestOptions {
+  resolveRouteOptions(handler: object, controller: object): NestOptions {
     const own = { ...ownOptionsOf(controller), ...ownOptionsOf(handler) }
     return Object.keys(own).length === 0 ? this.#options : { ...this.#options, ...own }
   }
 
-  #rootEntry(): Entry {
+  #rootEntry(): RouteProtection {
     this.#root ??= this.#made(this.#options)
     return this.#root
   }
 
-  #made(options: NestOptions): Entry {
-    return this.#isFastify ? createFastifyEntry(options, this.#attached()) : createExpressEntry(options)
+  #made(options: NestOptions): RouteProtection {
+    return this.#isFastify ? createFastifyProtection(options, this.#attached()) : createExpressProtection(options)
   }
 
   #attached(): ProtectedAnswers {

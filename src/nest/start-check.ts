@@ -82,7 +82,7 @@ export class StartCheck implements OnModuleInit {
   }
 
   *#ofRoute(place: Place): Generator<string> {
-    const options = this.#protections.optionsOf(place.handler, place.type)
+    const options = this.#protections.resolveRouteOptions(place.handler, place.type)
     const mistakes = findMistakes(options, requestOptions)
     for (const mistake of mistakes) yield `${nameOf(place)}: ${mistake}`
     if (mistakes.length > 0 || !isMarked(place.handler)) return // A marked controller may have other routes.

@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Outlet, pickSenders, type Senders } from './sending/outlet.js'
+import { type OriginalMethods, pickSendingMethods, type SendingMethods } from './sending/outlet.js'
 
 /*
  * Everything in which a held request and its response differ from what Node made. No other file writes to these.
@@ -37,7 +37,7 @@ import { type Outlet, pickSenders, type Senders } from './sending/outlet.js'
  * collections. The prototype of `res` must not be changed: Express sets it in each mounted application.
  */
 
-export interface Holder {
+export interface ResponseOverrides {
   /** What Node's own functions send is on its way to the client. */
   readonly isSending: boolean
   writeHead(status: number, reason: unknown, headers: unknown): void
@@ -46,11 +46,11 @@ export interface Holder {
   flushHeaders(): void
   destroy(error: Error | undefined): void
   emit(event: string | symbol, args: unknown[]): boolean
-  outliveRequest(): void
+  hideDisconnect(): void
 }
 
 /** Installs the functions on a response. Later watchers of `socket` see the view, earlier ones the real socket. */
-export function hold(res: ServerResponse, holder: Holder): void {
+export function overrideResponse(res: ServerResponse, holder: ResponseOverrides): void {
   const held = res as unknown as Record<string | symbol, unknown>
   held[HOLDER] = holder
   held.writeHead = writeHead
@@ -64,25 +64,25 @@ export function hold(res: ServerResponse, holder: Holder): void {
 }
 
 /** Whether it has passed the library already. */
-export function isHeld(res: ServerResponse): boolean {
+export function isBuffered(res: ServerResponse): boolean {
   return (res as Partial<Held>)[HOLDER] !== undefined
 }
 
 /** Called by a framework that watches `req.socket` for its handlers: it must not see that the client of a held response has left. */
-export function outliveRequest(res: ServerResponse): void {
-  ;(res as Partial<Held>)[HOLDER]?.outliveRequest()
+export function hideDisconnect(res: ServerResponse): void {
+  ;(res as Partial<Held>)[HOLDER]?.hideDisconnect()
 }
 
-export function destroyOfRequest(req: IncomingMessage, client: RequestDestroyer): void {
+export function overrideRequestDestroy(req: IncomingMessage, client: RequestDestroyer): void {
   const held = req as unknown as Record<string | symbol, unknown>
   held[CLIENT] = client
   held.destroy = destroyRequest
 }
 
 /** Restores what the middleware replaced, so that an error page can replace the response that the handler had ended. */
-export function giveBack(res: ServerResponse, outlet: Outlet): void {
+export function restoreResponse(res: ServerResponse, outlet: OriginalMethods): void {
   const { destroy, emit } = outlet
-  Object.assign(res, { ...pickSenders(outlet), destroy, emit })
+  Object.assign(res, { ...pickSendingMethods(outlet), destroy, emit })
   showAsNotEnded(res)
 }
 
@@ -90,7 +90,7 @@ export function giveBack(res: ServerResponse, outlet: Outlet): void {
  * From now on an `end` arrives also through middleware behind: compression destroys its stream when the client leaves, after which no end
  * comes out of it.
  */
-export function endArrives(res: ServerResponse): void {
+export function forwardWrappedEnd(res: ServerResponse): void {
   const held = res as unknown as Held & { end: typeof end }
   const wrapper = held.end
   if (wrapper === end) return
@@ -102,9 +102,9 @@ export function endArrives(res: ServerResponse): void {
 }
 
 /** Installs these functions on the response; returns the previous ones. */
-export function replaceSenders(res: ServerResponse, senders: Senders): Senders {
-  const before = pickSenders(res as unknown as Senders)
-  Object.assign(res, pickSenders(senders))
+export function replaceSendingMethods(res: ServerResponse, senders: SendingMethods): SendingMethods {
+  const before = pickSendingMethods(res as unknown as SendingMethods)
+  Object.assign(res, pickSendingMethods(senders))
   return before
 }
 
@@ -254,7 +254,7 @@ function destroyRequest(this: HeldRequest, error?: Error): HeldRequest {
 const HOLDER = Symbol('once-per-key: the held response')
 
 interface Held {
-  readonly [HOLDER]: Holder
+  readonly [HOLDER]: ResponseOverrides
 }
 
 function writeHead(this: Held, status: number, reason?: unknown, headers?: unknown): Held {

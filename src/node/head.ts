@@ -1,11 +1,11 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
-import { getHeaderMap, getHeaderValue, type Headers, isSame } from './headers.js'
+import { getHeaderMap, getHeaderValue, type HeaderMap, isSameHeaderValue } from './headers.js'
 import { invalidStatusError, invalidStatusMessageError } from './node-errors.js'
-import { isEndNodes, type Outlet } from './sending/outlet.js'
+import { hasNodeEnd, type OriginalMethods } from './sending/outlet.js'
 
 /** The head that a handler handed over with its first byte, or with `writeHead`. */
-export interface Head {
+export interface ResponseHead {
   readonly status: number
   readonly statusMessage: string
   /** Those that were set or changed after the middleware. */
@@ -17,8 +17,8 @@ export interface Head {
 }
 
 /** Those of a response that is to be sent. */
-export function createHead(status: number, statusMessage: string, headers: HeaderPairs): Head {
-  return { status, statusMessage, headers, isAscii: isAscii(statusMessage, headers) }
+export function createResponseHead(status: number, statusMessage: string, headers: HeaderPairs): ResponseHead {
+  return { status, statusMessage, headers, isAscii: isAsciiHead(statusMessage, headers) }
 }
 
 /**
@@ -47,12 +47,12 @@ export function canStream(req: IncomingMessage, res: ServerResponse): boolean {
 export function applyWriteHead(
   req: IncomingMessage,
   res: ServerResponse,
-  before: Headers,
+  before: HeaderMap,
   status: number,
   reason: unknown,
   headers: unknown,
-  outlet: Outlet,
-): Head {
+  outlet: OriginalMethods,
+): ResponseHead {
   if (!(status >= 100 && status <= 999)) throw invalidStatusError(status)
   if (typeof reason === 'string') res.statusMessage = reason
   const statusMessage = reason === '' ? NO_REASON : `${res.statusMessage || ''}` // Node converts any value to a string.
@@ -62,19 +62,19 @@ export function applyWriteHead(
   res.statusCode = Math.trunc(status)
   keepOneFraming(req, res)
   // Otherwise the length is computed again.
-  const keepLength = !mayHaveBody(req, res.statusCode) || !isEndNodes(outlet)
-  return createHead(res.statusCode, statusMessage, diffHeaders(before, getHeaderMap(res), keepLength))
+  const keepLength = !mayHaveBody(req, res.statusCode) || !hasNodeEnd(outlet)
+  return createResponseHead(res.statusCode, statusMessage, diffHeaders(before, getHeaderMap(res), keepLength))
 }
 
 /** Whether Node would send these texts as they are, whatever follows them. */
-export function isAscii(statusMessage: string, headers: HeaderPairs): boolean {
+export function isAsciiHead(statusMessage: string, headers: HeaderPairs): boolean {
   return !NOT_ASCII.test(statusMessage) && headers.every(([, value]) => !NOT_ASCII.test(value))
 }
 
 const NOT_ASCII = /[\x80-\xff]/
 
 /** A failure's status that is set after the head was handed over, as error handlers do, means that what was handed over is wrong. */
-export function isWrong(head: Head | undefined, { statusCode }: ServerResponse): boolean {
+export function isStatusChangedToFailure(head: ResponseHead | undefined, { statusCode }: ServerResponse): boolean {
   return head !== undefined && statusCode !== head.status && statusCode >= 400
 }
 
@@ -84,15 +84,15 @@ export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint
 }
 
 /** Whether a replay of these bytes would be the handler's response. */
-export function isWhole(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
-  return !isCutShort(req, res, body) && !isRecoded(getHeaderValue(res, 'transfer-encoding'))
+export function isWholeBody(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
+  return !isCutShort(req, res, body) && !hasTransferCoding(getHeaderValue(res, 'transfer-encoding'))
 }
 
 /**
  * RFC 9112 §6.1: a transfer coding other than `chunked` changes the bytes, and belongs to one connection. A replay
  * would lack it.
  */
-export function isRecoded(codings: OutgoingHttpHeader | undefined): boolean {
+export function hasTransferCoding(codings: OutgoingHttpHeader | undefined): boolean {
   if (codings === undefined) return false
   return `${codings}`.split(',').some((coding) => !/^\s*(?:chunked|identity)\s*$/i.test(coding))
 }
@@ -104,17 +104,17 @@ export function isRecoded(codings: OutgoingHttpHeader | undefined): boolean {
 function keepOneFraming(req: IncomingMessage, res: ServerResponse): void {
   const codings = getHeaderValue(res, 'transfer-encoding')
   if (codings === undefined) return
-  const isUsed = isRecoded(codings) || (/chunked/i.test(`${codings}`) && req.httpVersion !== '1.0')
+  const isUsed = hasTransferCoding(codings) || (/chunked/i.test(`${codings}`) && req.httpVersion !== '1.0')
   res.removeHeader(isUsed ? 'Content-Length' : 'Transfer-Encoding')
 }
 
 /** Headers that were set or changed after `before`, and those of the body: whole values, one line each. */
-export function diffHeaders(before: Headers, now: Headers, keepLength: boolean): HeaderPairs {
+export function diffHeaders(before: HeaderMap, now: HeaderMap, keepLength: boolean): HeaderPairs {
   const changed: HeaderPairs[number][] = []
   for (const lowerCaseName in now) {
-    const [name, value] = now[lowerCaseName] as Headers[string]
+    const [name, value] = now[lowerCaseName] as HeaderMap[string]
     if (lowerCaseName === 'content-length' && !keepLength) continue
-    if (isSame(before[lowerCaseName]?.[1], value) && !bodyHeaders.has(lowerCaseName)) continue
+    if (isSameHeaderValue(before[lowerCaseName]?.[1], value) && !bodyHeaders.has(lowerCaseName)) continue
     if (Array.isArray(value)) for (const line of value) changed.push([name, String(line)])
     else changed.push([name, String(value)])
   }

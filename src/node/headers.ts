@@ -4,15 +4,15 @@ import * as faked from './faked.js'
 import type { Callback } from './node-errors.js'
 
 /** A response's current headers: from the name in lower case to the name as written and the value. */
-export type Headers = Readonly<Record<string, readonly [name: string, value: OutgoingHttpHeader]>>
+export type HeaderMap = Readonly<Record<string, readonly [name: string, value: OutgoingHttpHeader]>>
 
 /**
  * Node's own map, if the response has one. Node's methods validate each name, or copy everything, which would be the
  * most expensive part of handling a head.
  */
-export function getHeaderMap(res: ServerResponse): Headers {
+export function getHeaderMap(res: ServerResponse): HeaderMap {
   if (NODES_HEADERS !== undefined) {
-    const headers = (res as unknown as Record<symbol, Headers | null | undefined>)[NODES_HEADERS]
+    const headers = (res as unknown as Record<symbol, HeaderMap | null | undefined>)[NODES_HEADERS]
     if (headers !== undefined) return headers ?? NONE
   }
   const headers: Record<string, readonly [string, OutgoingHttpHeader]> = Object.create(null)
@@ -25,23 +25,23 @@ export function getHeaderValue(res: ServerResponse, name: string): OutgoingHttpH
   return getHeaderMap(res)[name]?.[1]
 }
 
-const NONE: Headers = Object.freeze(Object.create(null))
+const NONE: HeaderMap = Object.freeze(Object.create(null))
 const NODES_HEADERS = Object.getOwnPropertySymbols(new ServerResponse({} as IncomingMessage)).find(
   ({ description }) => description === 'kOutHeaders',
 )
 
-export function snapshotHeaders(res: ServerResponse): Headers {
+export function snapshotHeaders(res: ServerResponse): HeaderMap {
   const headers = getHeaderMap(res)
-  const snapshot: Record<string, Headers[string]> = Object.create(null)
+  const snapshot: Record<string, HeaderMap[string]> = Object.create(null)
   for (const lowerCaseName in headers) {
-    const [name, value] = headers[lowerCaseName] as Headers[string]
+    const [name, value] = headers[lowerCaseName] as HeaderMap[string]
     snapshot[lowerCaseName] = [name, Array.isArray(value) ? [...value] : value] // A copy, because appendHeader modifies the array.
   }
   return snapshot
 }
 
 /** Undoes all changes after a snapshot. */
-export function restore(before: Headers, res: ServerResponse): void {
+export function restoreHeaders(before: HeaderMap, res: ServerResponse): void {
   const { sendDate } = res
   for (const name of res.getHeaderNames()) res.removeHeader(name)
   res.sendDate = sendDate // Removing `Date` would also switch it off.
@@ -50,9 +50,9 @@ export function restore(before: Headers, res: ServerResponse): void {
 }
 
 /** The head of a response as it was at one moment. */
-export class EarlierHead {
+export class HeadSnapshot {
   readonly #res: ServerResponse
-  readonly #headers: Headers
+  readonly #headers: HeaderMap
   readonly #status: number
   readonly #statusMessage: string
 
@@ -66,13 +66,13 @@ export class EarlierHead {
   /** Undoes all changes since. */
   restore(): void {
     const res = this.#res
-    restore(this.#headers, res)
+    restoreHeaders(this.#headers, res)
     res.statusCode = this.#status
     res.statusMessage = this.#statusMessage
   }
 }
 
-export function isSame(a: OutgoingHttpHeader | undefined, b: OutgoingHttpHeader): boolean {
+export function isSameHeaderValue(a: OutgoingHttpHeader | undefined, b: OutgoingHttpHeader): boolean {
   if (!Array.isArray(a) || !Array.isArray(b)) return a === b
   return a.length === b.length && a.every((line, i) => line === b[i])
 }
@@ -89,11 +89,11 @@ function rawNamesOf(res: ServerResponse): string[] {
 }
 
 /** @throws IdempotencyError `response_unsupported` */
-export function refuseUnlessHttp1(res: ServerResponse): void {
-  if (!isHttp1(res)) throw responseUnsupported()
+export function assertHttp1Response(res: ServerResponse): void {
+  if (!isHttp1(res)) throw responseUnsupportedError()
 }
 
-function responseUnsupported(): IdempotencyError {
+function responseUnsupportedError(): IdempotencyError {
   return new IdempotencyError(
     'response_unsupported',
     'The response is not from node:http or node:https (for example, from HTTP/2 or a test double), so it cannot be held until it is ' +
@@ -105,20 +105,20 @@ function responseUnsupported(): IdempotencyError {
 const CALLED = ['getHeader', 'getHeaderNames', 'hasHeader', 'removeHeader', 'setHeader', 'writeHead', 'end'] as const
 
 /** @throws IdempotencyError `response_unsupported` */
-export function refuseUnlessSendable(res: ServerResponse): void {
-  if (!CALLED.every((name) => typeof res[name] === 'function')) throw responseUnsupported()
+export function assertSendableResponse(res: ServerResponse): void {
+  if (!CALLED.every((name) => typeof res[name] === 'function')) throw responseUnsupportedError()
 }
 
 /** The state of a response when the handler's transaction was opened: what is written afterwards may be discarded. */
-export class ResponseEntry {
+export class ResponseCheckpoint {
   /** More was written than can be kept, or it must be sent before its end. Those bytes are dropped. */
   isStreamed = false
   readonly #res: ServerResponse
-  readonly #head: EarlierHead
+  readonly #head: HeadSnapshot
 
   constructor(res: ServerResponse) {
     this.#res = res
-    this.#head = new EarlierHead(res)
+    this.#head = new HeadSnapshot(res)
   }
 
   restore(): void {
@@ -128,14 +128,14 @@ export class ResponseEntry {
   }
 
   /** Nothing may be sent before the COMMIT: the transaction will be refused. */
-  drop(done: Callback | undefined): boolean {
+  discardStreamedWrite(done: Callback | undefined): boolean {
     this.isStreamed = true
     if (done !== undefined) process.nextTick(done)
     return true
   }
 
   /** @throws IdempotencyError `transaction_streamed` */
-  refuseStream(): void {
+  assertNotStreamed(): void {
     if (this.isStreamed) throw transactionStreamedError()
   }
 }

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
-import { Gathered } from '../http/index.js'
+import { ByteCollector } from '../http/index.js'
 import { invalidChunkError } from './node-errors.js'
 
 /** Bytes that a handler has written and that have not been sent. */
-export class HeldBody {
-  #gathered = new Gathered()
+export class BodyBuffer {
+  #gathered = new ByteCollector()
 
   get byteLength(): number {
     return this.#gathered.byteLength
@@ -15,9 +15,9 @@ export class HeldBody {
   }
 
   /** Removes and returns the bytes as one Buffer. */
-  take(): Buffer {
-    const body = this.#gathered.whole()
-    this.#gathered = new Gathered()
+  takeBytes(): Buffer {
+    const body = this.#gathered.concat()
+    this.#gathered = new ByteCollector()
     return Buffer.isBuffer(body) ? body : toBuffer(body)
   }
 }

@@ -2,18 +2,25 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type MaybePromise, runAfterwards, transactionLateError } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
-import type { HeaderPairs, HeldAnswer, RequestEnd, RequestRun } from '../http/index.js'
+import type { AnswerBuffer, HeaderPairs, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
-import { applyWriteHead, canStream, type Head, isWhole, isWrong, mayHaveBody } from './head.js'
-import { getHeaderMap, getHeaderValue, ResponseEntry } from './headers.js'
-import { copyBytes, HeldBody } from './held-body.js'
-import { HeldStream } from './held-stream.js'
+import {
+  applyWriteHead,
+  canStream,
+  isStatusChangedToFailure,
+  isWholeBody,
+  mayHaveBody,
+  type ResponseHead,
+} from './head.js'
+import { getHeaderMap, getHeaderValue, ResponseCheckpoint } from './headers.js'
+import { BodyBuffer, copyBytes } from './held-body.js'
+import { StreamedResponse } from './held-stream.js'
 import type { Callback } from './node-errors.js'
 import * as nodeErrors from './node-errors.js'
-import { isEndNodes, isWriteNodes } from './sending/outlet.js'
-import { type Binding, ResponseSender } from './sending/response-sender.js'
-import { type Beginning, toWireHead } from './sending/send.js'
-import type { HangUp } from './sending/socket-view.js'
+import { hasNodeEnd, hasNodeWrite } from './sending/outlet.js'
+import { type ReplacementSender, ResponseSender } from './sending/response-sender.js'
+import { type BodyStart, toWireHead } from './sending/send.js'
+import type { HangUpMethod } from './sending/socket-view.js'
 
 /**
  * - `holding`: what the handler writes is kept. Next: `streaming`, `given`, `ended` or `broken`.
@@ -27,26 +34,26 @@ import type { HangUp } from './sending/socket-view.js'
  * - `finished`: the last byte was sent, or the client has gone.
  * - `broken`: the handler broke its response off before its end: a failure. The connection is closed afterwards.
  */
-type HeldState = 'holding' | 'given' | 'streaming' | 'ended' | 'finished' | 'broken'
+type BufferState = 'holding' | 'given' | 'streaming' | 'ended' | 'finished' | 'broken'
 
 /**
  * Holds a response from the handler's first byte to its last, settles the run, and only then sends it; of a stream, only
  * the end is held. The response outlives its client: a handler continues after a disconnection, and its end counts.
  */
-export class HeldResponse implements faked.Holder, HeldAnswer {
+export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   readonly #run: RequestRun
   readonly #sender: ResponseSender
 
   /** Only `#become` changes it. */
-  #state: HeldState = 'holding'
+  #state: BufferState = 'holding'
   /** The head that the handler handed over with its first byte, or with `writeHead`; before that `undefined`. */
-  #head: Head | undefined
+  #head: ResponseHead | undefined
   /** What it wrote while `holding`, and its last chunk. */
-  readonly #body = new HeldBody()
+  readonly #body = new BodyBuffer()
   /** Sends a stream's bytes; `undefined` unless the response became a stream. */
-  #stream: HeldStream | undefined
+  #stream: StreamedResponse | undefined
   /** The bytes to send at its end: all of them, or those of a stream that follow. */
   #last: Buffer | undefined = undefined
   #brokenBy: Error | undefined = undefined
@@ -57,9 +64,9 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   /** Node's own `end` was called in place of `end`, and its 'finish' is to come. */
   #isEndedBelow = false
   /** The state before the handler's open transaction; `undefined` if none is open. Nothing is sent before it ends. */
-  #entry: ResponseEntry | undefined
+  #entry: ResponseCheckpoint | undefined
   /** The answer of a framework whose handlers write it elsewhere first: it follows their transactions, too. */
-  framework: HeldAnswer | undefined = undefined
+  framework: AnswerBuffer | undefined = undefined
 
   /** From now on the handler writes to this instead of Node's response. */
   constructor(
@@ -67,18 +74,18 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     res: ServerResponse,
     run: RequestRun,
     extraHeaders: HeaderPairs,
-    binding: Binding,
+    binding: ReplacementSender,
     onError: (error: unknown) => void,
   ) {
     this.#req = req
     this.#res = res
     this.#run = run
     this.#sender = new ResponseSender(req, res, extraHeaders, binding, onError, this)
-    run.heldBy(this)
-    faked.hold(res, this)
+    run.registerBuffer(this)
+    faked.overrideResponse(res, this)
   }
 
-  #become(state: HeldState): void {
+  #become(state: BufferState): void {
     if (state === 'holding') faked.showAsNotEnded(this.#res)
     this.#state = state
     if (state === 'given') faked.showAsEnded(this.#res)
@@ -111,11 +118,11 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
         if (done !== undefined) process.nextTick(done)
         return true
       case 'streaming':
-        return (this.#stream as HeldStream).write(chunk, encoding, done)
+        return (this.#stream as StreamedResponse).write(chunk, encoding, done)
       case 'broken':
-        return nodeErrors.refuseDestroyed(done)
+        return nodeErrors.failWriteAfterDestroy(done)
       default:
-        return nodeErrors.refuseLate(done)
+        return nodeErrors.failLateWrite(done)
     }
   }
 
@@ -127,7 +134,8 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
       return
     }
     const isFirst = this.#state === 'holding' || this.#state === 'streaming'
-    if (isFirst && (this.#stream?.isWrong ?? isWrong(this.#head, this.#res))) return void this.destroy(undefined)
+    if (isFirst && (this.#stream?.isWrong ?? isStatusChangedToFailure(this.#head, this.#res)))
+      return void this.destroy(undefined)
     if (isFirst && last) this.#accept(last, encoding, 'end')
     else if (isFirst) this.#handOver('end')
     if (done !== undefined) this.#res.once('finish', done)
@@ -141,7 +149,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
 
   /** A head that is not held was written by Node's own `writeHead`. */
   get isSending(): boolean {
-    return this.#stream !== undefined || this.#head === undefined || this.#sender.isLifted
+    return this.#stream !== undefined || this.#head === undefined || this.#sender.isBufferingOver
   }
 
   /** Node's own `end` was called, by code that got it elsewhere than from `res`: that is the handler's end. */
@@ -162,7 +170,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
     const isHandlers = this.#state === 'ended' || this.#state === 'broken'
     this.#become('finished')
     if (isHandlers) return
-    this.#sender.lift()
+    this.#sender.endBuffering()
     void this.#run.fail()
   }
 
@@ -175,7 +183,8 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
 
   destroy(error: Error | undefined): void {
     if (this.#sender.isAborted(error)) return void this.#connectionCloses(error)
-    if (this.#state === 'streaming' && this.#sender.isLeft) return void this.end(undefined, undefined, undefined)
+    if (this.#state === 'streaming' && this.#sender.isDestroyAnEnd)
+      return void this.end(undefined, undefined, undefined)
     switch (this.#state) {
       case 'holding':
       case 'streaming':
@@ -196,23 +205,23 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   }
 
   /** The handler hung up by a socket of the request or the response. */
-  hangUp(by: HangUp, args: unknown[]): void {
+  onHangUp(by: HangUpMethod, args: unknown[]): void {
     if (this.#state !== 'finished') this.#res.destroy(by === 'destroy' ? (args[0] as Error | undefined) : undefined)
     else Reflect.apply(this.#sender.socket[by], this.#sender.socket, args)
   }
 
   /** What a framework sees of the client, as its response does. */
-  outliveRequest(): void {
-    this.#sender.outliveRequest()
+  hideDisconnect(): void {
+    this.#sender.hideDisconnect()
   }
 
   /** Through `res`, so that hooks on the head that were mounted after the middleware run before the head is read. */
-  #handOver(by: Beginning['by'], chunk?: unknown, encoding?: unknown): void {
+  #handOver(by: BodyStart['by'], chunk?: unknown, encoding?: unknown): void {
     const { outlet } = this.#sender
     const isExplicit = this.#head !== undefined
     if (!isExplicit) this.#res.writeHead(this.#res.statusCode)
-    const head = this.#head as Head
-    if (head.isAscii || !isEndNodes(outlet) || !isWriteNodes(outlet)) return
+    const head = this.#head as ResponseHead
+    if (head.isAscii || !hasNodeEnd(outlet) || !hasNodeWrite(outlet)) return
     this.#head = toWireHead(this.#req, getHeaderMap(this.#res), head, { isExplicit, by, chunk, encoding })
   }
 
@@ -227,19 +236,19 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   }
 
   /** Whether this body is whole, and kept. */
-  keepsWhole(body: Uint8Array): boolean {
-    return this.#keeps(body.byteLength) && isWhole(this.#req, this.#res, body)
+  isBodyKept(body: Uint8Array): boolean {
+    return this.#keeps(body.byteLength) && isWholeBody(this.#req, this.#res, body)
   }
 
   // --- what a framework does that hands the answer to the run itself
 
   /** The answer is being stored: until `resume`, whatever is written is discarded. */
-  suspend(): void {
+  discardWrites(): void {
     if (this.#state === 'holding' && this.#entry === undefined) this.#become('given')
   }
 
   /** The framework writes the answer now. Returns whether an end was discarded, which may have been the framework's own. */
-  resume(): boolean {
+  acceptWrites(): boolean {
     if (this.#state === 'given') this.#become('holding')
     return this.#isEndDiscarded
   }
@@ -249,20 +258,20 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   entered(): void {
     if (this.#state !== 'holding' || this.#head !== undefined) throw transactionLateError()
     this.framework?.entered?.()
-    this.#entry = new ResponseEntry(this.#res)
+    this.#entry = new ResponseCheckpoint(this.#res)
   }
 
   reset(): void {
     this.#head = undefined
     this.#hangsUp = false
-    this.#body.take()
+    this.#body.takeBytes()
     this.#entry?.restore()
     if (this.#state === 'ended') this.#become('holding')
     this.framework?.reset()
   }
 
   resolved(value: unknown): MaybePromise<void> {
-    this.#entry?.refuseStream()
+    this.#entry?.assertNotStreamed()
     return this.framework?.resolved(value)
   }
 
@@ -274,17 +283,17 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   // --- what its client does
 
   emit(event: string | symbol, args: unknown[]): boolean {
-    if (event === 'close' && !this.#sender.isLifted) return this.#clientLeaves()
+    if (event === 'close' && !this.#sender.isBufferingOver) return this.#clientLeaves()
     if (this.#endsBelow(event)) return true
     if (event === 'finish') this.#finishes()
-    if (event === 'finish' || event === 'close') this.#sender.freeSocket()
-    const given = event === 'socket' ? [this.#sender.take(args[0] as Socket)] : args
+    if (event === 'finish' || event === 'close') this.#sender.releaseSocket()
+    const given = event === 'socket' ? [this.#sender.onSocketAssigned(args[0] as Socket)] : args
     return this.#sender.outlet.emit.call(this.#res, event, ...given)
   }
 
   /** The connection closed before this response had its turn on it: from version 24, Node destroys such a response. */
   #connectionCloses(error: Error | undefined): void {
-    if (this.#sender.isLifted) {
+    if (this.#sender.isBufferingOver) {
       this.#sender.outlet.destroy.call(this.#res, error)
       return
     }
@@ -294,7 +303,7 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
 
   /** The handler continues and is not notified, unless it waits for exactly that (an event stream). */
   #clientLeaves(): boolean {
-    this.#stream?.clientLeft()
+    this.#stream?.onClientLeft()
     const goesOn = this.#state === 'holding' || this.#state === 'streaming'
     const hadListener = goesOn && isEventStream(getHeaderValue(this.#res, 'content-type')) && this.#sender.emitClose()
     if (!hadListener) this.#sender.withholdClose()
@@ -307,13 +316,13 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   /** Sends the head, and what was written so far. */
   #open(done: Callback | undefined): boolean {
     if (this.#entry !== undefined) {
-      this.#body.take()
-      return this.#entry.drop(done)
+      this.#body.takeBytes()
+      return this.#entry.discardStreamedWrite(done)
     }
     this.#become('streaming')
-    this.#stream = new HeldStream(this.#sender)
+    this.#stream = new StreamedResponse(this.#sender)
     try {
-      return this.#stream.open(this.#head as Head, this.#body.take(), done)
+      return this.#stream.open(this.#head as ResponseHead, this.#body.takeBytes(), done)
     } catch (error) {
       if (this.#res.headersSent) throw error
       // A hook on the head has thrown and nothing was sent: an error page is to follow.
@@ -326,12 +335,12 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
 
   /** The handler has ended. If the store is synchronous, the answer is sent synchronously too. */
   #settle(): void {
-    const { status, statusMessage, headers } = this.#head as Head
-    const body = this.#body.take()
+    const { status, statusMessage, headers } = this.#head as ResponseHead
+    const body = this.#body.takeBytes()
     this.#last = body
     const isStream = this.#stream !== undefined
     const terms = isStream && this.#run.context.attempt > 0 ? { confirmed: true } : undefined
-    const answer = { status, statusMessage, headers, body: !isStream && this.keepsWhole(body) ? body : null }
+    const answer = { status, statusMessage, headers, body: !isStream && this.isBodyKept(body) ? body : null }
     runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))
   }
 
@@ -342,8 +351,8 @@ export class HeldResponse implements faked.Holder, HeldAnswer {
   #settled(settled: RequestEnd): void {
     const stream = this.#stream
     if (this.#state === 'holding') this.#become('ended') // Its answer was rolled back, and no other has followed.
-    if (this.#state === 'broken') this.#sender.cut(this.#brokenBy, stream)
-    else if (stream !== undefined && settled.action !== 'send') this.#sender.cut(undefined, stream)
-    else this.#sender.send(settled, this.#head as Head, this.#last as Buffer, stream)
+    if (this.#state === 'broken') this.#sender.closeConnection(this.#brokenBy, stream)
+    else if (stream !== undefined && settled.action !== 'send') this.#sender.closeConnection(undefined, stream)
+    else this.#sender.send(settled, this.#head as ResponseHead, this.#last as Buffer, stream)
   }
 }

@@ -1,24 +1,24 @@
 import { Buffer } from 'node:buffer'
 import { isEventStream } from '../http/answer/answer.js'
 import * as faked from './faked.js'
-import type { Head } from './head.js'
-import { HeldBody, viewBytes } from './held-body.js'
+import type { ResponseHead } from './head.js'
+import { BodyBuffer, viewBytes } from './held-body.js'
 import type { Callback } from './node-errors.js'
-import { drain } from './sending/outlet.js'
+import { emitDrain } from './sending/outlet.js'
 import type { ResponseSender } from './sending/response-sender.js'
-import { sendOpening } from './sending/send.js'
+import { sendHeadAndFirstPiece } from './sending/send.js'
 
 /**
  * Sends a response while its handler still writes, except its end. Without a length the end is the last chunk, which
  * Node's `end` writes; with a length it is the last byte. After the client has left, the bytes are discarded, and the
  * handler continues.
  */
-export class HeldStream {
+export class StreamedResponse {
   readonly #sender: ResponseSender
   /** How many bytes may still be sent: all but the last of the announced length. */
   #mayLeave: number
   /** What waits for the record. */
-  readonly #rest = new HeldBody()
+  readonly #rest = new BodyBuffer()
   /** A 'drain' event is scheduled for a handler whose client has left. */
   #willDrain = false
   /** The status of the head that was sent, after hooks on it. */
@@ -31,19 +31,19 @@ export class HeldStream {
   }
 
   /** Sends the head, and what was written so far. Throws what hooks on the head throw. */
-  open(head: Head, body: Buffer, done: Callback | undefined): boolean {
+  open(head: ResponseHead, body: Buffer, done: Callback | undefined): boolean {
     const sender = this.#sender
     const { res, isGone } = sender
     faked.showAsNotBegun(res)
     sender.showSocket()
     try {
-      if (res.socket === null) sender.onceClosed(this)
-      const flows = sendOpening(sender, head, this.#departing(body), isGone ? undefined : done)
+      if (res.socket === null) sender.onConnectionClosed(this)
+      const flows = sendHeadAndFirstPiece(sender, head, this.#departing(body), isGone ? undefined : done)
       this.#status = res.statusCode
       return isGone ? this.#swallow(done) : flows
     } finally {
       sender.hideSocket()
-      if (isEventStream(res.getHeader('Content-Type'))) process.nextTick(() => sender.emitCloseIfLeft())
+      if (isEventStream(res.getHeader('Content-Type'))) process.nextTick(() => sender.emitCloseIfWithheld())
     }
   }
 
@@ -67,13 +67,13 @@ export class HeldStream {
   }
 
   /** Returns what waited for the record, followed by the handler's last chunk. */
-  takeRest(last: Buffer): Buffer {
+  takeRemainingBytes(last: Buffer): Buffer {
     if (last.byteLength > 0) this.#rest.add(last)
-    return this.#rest.take()
+    return this.#rest.takeBytes()
   }
 
   /** A client must notice that the body is incomplete: by a reset, if nothing else shows it. */
-  reset(): void {
+  resetConnection(): void {
     const { res } = this.#sender
     if (res.chunkedEncoding || res.hasHeader('Content-Length')) return
     try {
@@ -84,7 +84,7 @@ export class HeldStream {
   }
 
   /** Wakes a handler that waits for its client to read. */
-  clientLeft(): void {
+  onClientLeft(): void {
     faked.clearNeedDrain(this.#sender.res)
     this.#drainLater()
   }
@@ -101,7 +101,7 @@ export class HeldStream {
     this.#willDrain = true
     setImmediate(() => {
       this.#willDrain = false
-      drain(this.#sender.res, this.#sender.outlet)
+      emitDrain(this.#sender.res, this.#sender.outlet)
     })
   }
 

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { IdempotencyError, type MaybePromise, mountedTwiceError, whenever } from '../core/index.js'
 import type { HeaderPairs, RequestEngine, RequestFacts, RequestRun } from '../http/index.js'
 import { getContentType, hasMembers, isForm } from '../http/request/facts.js'
-import { isHeld } from './faked.js'
-import { HeldResponse } from './held-response.js'
-import type { Other, ResponseSender } from './sending/response-sender.js'
+import { isBuffered } from './faked.js'
+import { BufferedResponse } from './held-response.js'
+import type { Replacement, ResponseSender } from './sending/response-sender.js'
 import { sendAnswer } from './sending/send.js'
 
 /** The facts about a Node request. `request` is passed to option functions; `body` is a parser's result. */
@@ -97,7 +97,7 @@ export function hasContent(rawBody: unknown): boolean {
 const HAS_CONTENT = /[^\s{}&=]/
 
 /** A response of Node, and the request that it answers. */
-interface Holding<Req> {
+interface Exchange<Req> {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   /** The request as the framework has it. */
@@ -111,15 +111,22 @@ interface Holding<Req> {
  * limit, and the handler must not run. Throws, or rejects with, IdempotencyError `response_begun` or `response_unsupported`. In both cases the
  * handler has not run, and the key is free.
  */
-export function hold<Req>(
+export function bufferResponse<Req>(
   engine: RequestEngine<Req>,
   run: RequestRun,
   extraHeaders: HeaderPairs,
-  { req, res, request, onError }: Holding<Req>,
-): MaybePromise<HeldResponse | null> {
+  { req, res, request, onError }: Exchange<Req>,
+): MaybePromise<BufferedResponse | null> {
   try {
-    if (!isAnswered(res))
-      return new HeldResponse(req, res, run, extraHeaders, { sendOther, destroysLeft: true }, onError)
+    if (!hasOtherAnswer(res))
+      return new BufferedResponse(
+        req,
+        res,
+        run,
+        extraHeaders,
+        { sendReplacement: sendOther, destroysStreamOfLeftClient: true },
+        onError,
+      )
   } catch (error) {
     return whenever(run.failUncalled(), () => {
       throw error
@@ -127,18 +134,18 @@ export function hold<Req>(
   }
   return whenever(run.failUncalled(), () => null)
 
-  function sendOther({ req, res, extraHeaders, outlet }: ResponseSender, other: Other): void {
+  function sendOther({ req, res, extraHeaders, outlet }: ResponseSender, other: Replacement): void {
     sendAnswer(req, res, engine.answerFor(other, request), other.action === 'replay', extraHeaders, outlet)
   }
 }
 
 /** @throws IdempotencyError `mounted_twice`: also where another request object of a framework has the same response. */
-export function refuseHeld(res: ServerResponse): void {
-  if (isHeld(res)) throw mountedTwiceError()
+export function assertNotBuffered(res: ServerResponse): void {
+  if (isBuffered(res)) throw mountedTwiceError()
 }
 
 /** What a handler sends has failed before its first byte: whatever error page follows, the handler has not refused. */
-export function failsToSend(run: RequestRun, error: unknown): void {
+export function reportSendingFailure(run: RequestRun, error: unknown): void {
   run.reportError(error)
   run.willNotRefuse()
 }
@@ -148,7 +155,7 @@ export function failsToSend(run: RequestRun, error: unknown): void {
  *
  * @throws IdempotencyError `response_begun`: that answer has only begun.
  */
-export function isAnswered(res: ServerResponse): boolean {
+export function hasOtherAnswer(res: ServerResponse): boolean {
   if (isResponseBegun(res)) throw responseBegunError()
   return res.writableEnded
 }

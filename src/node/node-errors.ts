@@ -23,13 +23,13 @@ export function invalidChunkError(): Error {
  * Passes Node's error to the callback of a write after the end. Node also emits 'error'; here a late write does no
  * harm.
  */
-export function refuseLate(done: Callback | undefined): false {
+export function failLateWrite(done: Callback | undefined): false {
   if (done !== undefined) process.nextTick(done, nodeError(Error, 'ERR_STREAM_WRITE_AFTER_END', 'write after end'))
   return false
 }
 
 /** Passes Node's error to the callback of a write after `destroy()`. */
-export function refuseDestroyed(done: Callback | undefined): false {
+export function failWriteAfterDestroy(done: Callback | undefined): false {
   const message = 'Cannot call write after a stream was destroyed'
   if (done !== undefined) process.nextTick(done, nodeError(Error, 'ERR_STREAM_DESTROYED', message))
   return false

@@ -10,7 +10,7 @@ type Streaming = Extract<ResponseBody, { kind: 'streaming' }>
 type Web = Blob | ReadableStream | Response
 
 /** Whether a framework sends it piece by piece. */
-export function isStreamed(body: unknown): body is Web | NodeJS.ReadableStream {
+export function isStreamedBody(body: unknown): body is Web | NodeJS.ReadableStream {
   return isWeb(body) || typeof (body as Partial<NodeJS.ReadableStream> | null)?.pipe === 'function'
 }
 
@@ -19,7 +19,7 @@ function isWeb(body: unknown): body is Web {
 }
 
 /** Whether somebody reads it already, so that nobody else can: the framework has its own error for that. */
-export function isTaken(body: unknown): boolean {
+export function isBeingRead(body: unknown): boolean {
   if (body instanceof Response) return body.bodyUsed || body.body?.locked === true
   return body instanceof ReadableStream && body.locked
 }

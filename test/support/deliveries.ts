@@ -4,7 +4,7 @@ import { MemoryStore } from 'once-per-key/memory'
 import {
   type CommonReceiverOptions,
   type MerchantUpdatedEvent,
-  type Parse,
+  type ParseDelivery,
   type ParsedEvent,
   type WebhookContext,
   type WebhookHandler,
@@ -78,7 +78,7 @@ export interface Receiving extends Running {
 export interface Setting {
   /** Of a receiver of the payments service's events, or with `parse` of any sender's. */
   readonly options?: Partial<CommonReceiverOptions> & {
-    readonly parse?: Parse<ParsedEvent> | undefined
+    readonly parse?: ParseDelivery<ParsedEvent> | undefined
     readonly on?: object
     readonly onUnknownEvent?: WebhookHandler<never> | undefined
   }

@@ -4,7 +4,7 @@
 import type { IdempotencyOptions } from 'once-per-key'
 import type { ClientOptions } from 'once-per-key/client'
 import type { CertainFailureOptions, EngineOptions } from 'once-per-key/core'
-import type { FetchIdempotencyOptions, HandleTerms } from 'once-per-key/fetch'
+import type { FetchIdempotencyOptions, HandleOptions } from 'once-per-key/fetch'
 import type { HonoIdempotencyOptions } from 'once-per-key/hono'
 import type { BodyFieldOptions } from 'once-per-key/http'
 import type { MemoryStoreOptions } from 'once-per-key/memory'
@@ -41,7 +41,7 @@ type Nothing = readonly [
   Strict<CertainFailureOptions>,
   Strict<EngineOptions>,
   Strict<FetchIdempotencyOptions>,
-  Strict<Omit<HandleTerms, 'scope'>>, // A scope that is `undefined` is misuse, never an absent one.
+  Strict<Omit<HandleOptions, 'scope'>>, // A scope that is `undefined` is misuse, never an absent one.
   // biome-ignore lint/suspicious/noExplicitAny: of any application
   Strict<HonoIdempotencyOptions<any>>,
   Strict<MemoryStoreOptions>,

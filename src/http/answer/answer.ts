@@ -64,7 +64,10 @@ function isSendableHeader([name, value]: Answer['headers'][number], answer: Answ
 }
 
 /** Whether a handler's header can be sent with a body that was held: the framing is the server's, and made for that body. */
-export function fitsHeldBody([name, value]: Answer['headers'][number], held: Pick<Answer, 'status' | 'body'>): boolean {
+export function fitsBufferedBody(
+  [name, value]: Answer['headers'][number],
+  held: Pick<Answer, 'status' | 'body'>,
+): boolean {
   const lowerCaseName = name.toLowerCase()
   return !OF_CONNECTION.has(lowerCaseName) && (lowerCaseName !== 'content-length' || isLengthOf(held, value))
 }

@@ -12,7 +12,7 @@ import type { HeaderPairs } from '../request/facts.js'
 import { isForeignError } from './foreign-error.js'
 import { readAnswer } from './operator.js'
 import type { OptionFunctions, RequestRules } from './option-functions.js'
-import type { HeldAnswer, RequestEnd, RequestRun } from './request-run.js'
+import type { AnswerBuffer, RequestEnd, RequestRun } from './request-run.js'
 
 /** The run of a request: judges the handler's answer by the options. */
 export class JudgedRun<Req> implements RequestRun, AnswerSource {
@@ -31,7 +31,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
   /** Tells those whose answer was rolled back. */
   #discarded: ((end: RequestEnd) => void)[] = []
   hasStopped = false
-  #response: HeldAnswer | undefined = undefined
+  #response: AnswerBuffer | undefined = undefined
 
   readonly #identity: Identity
   /** While its handler runs, where the binding calls it by `inside`. */
@@ -97,7 +97,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
     return this.#run.ended()
   }
 
-  heldBy(response: HeldAnswer): void {
+  registerBuffer(response: AnswerBuffer): void {
     this.#response = response
   }
 

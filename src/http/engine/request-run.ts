@@ -63,11 +63,11 @@ export interface RequestRun {
    */
   inside<Result>(handler: () => Result): Result
   /** Registers the holder of the response: a store's `transaction` asks it to reset the response. */
-  heldBy(response: HeldAnswer): void
+  registerBuffer(response: AnswerBuffer): void
 }
 
 /** The holder of a response, for transactions: what the work sends is held until after the COMMIT, or discarded. */
-export interface HeldAnswer
+export interface AnswerBuffer
   extends Pick<AnswerSource, 'reset' | 'resolved'>,
     Partial<Pick<AnswerSource, 'entered' | 'left'>> {
   /**

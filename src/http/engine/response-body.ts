@@ -1,6 +1,6 @@
 import type { Answer } from '../../core/record/record.js'
 import { isEventStream } from '../answer/answer.js'
-import { Gathered, toBytes } from '../request/request-body.js'
+import { ByteCollector, toBytes } from '../request/request-body.js'
 import type { RequestRun } from './request-run.js'
 
 /** The part of a body that was read. */
@@ -30,7 +30,7 @@ export async function readResponseBody(
 ): Promise<ResponseBody> {
   if (body === null) return { kind: 'whole', bytes: new Uint8Array(0) }
   const reader = body.getReader()
-  const read = new Gathered()
+  const read = new ByteCollector()
   let next = reader.read()
   let isOver = false
   while (run.keepsBody(read.byteLength, contentType)) {
@@ -42,7 +42,7 @@ export async function readResponseBody(
   }
   // If it is too large: a body that was given in one piece has ended by now, unless its handler still writes it.
   isOver ||= await hasEnded(next)
-  const bytes = read.whole()
+  const bytes = read.concat()
   const isCutOff = Number(length) > bytes.byteLength
   return isOver && !isCutOff ? { kind: 'whole', bytes } : { kind: 'streaming', bytes, reader, next }
 }

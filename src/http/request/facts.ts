@@ -43,10 +43,10 @@ export interface RequestFacts<Req = unknown> {
 export type HeaderPairs = readonly (readonly [name: string, value: string])[]
 
 /** Where a header is looked up. */
-export type Head = Pick<RequestFacts, 'rawHeaders' | 'headers'>
+export type HeaderSource = Pick<RequestFacts, 'rawHeaders' | 'headers'>
 
 /** The values of a header (name in lower case) as received, one per line. */
-export function getHeaderLines({ rawHeaders }: Head, name: string): readonly string[] {
+export function getHeaderLines({ rawHeaders }: HeaderSource, name: string): readonly string[] {
   let lines: string[] | undefined
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const each = rawHeaders[i] as string
@@ -59,7 +59,7 @@ export function getHeaderLines({ rawHeaders }: Head, name: string): readonly str
 }
 
 /** The values that code in front has put under that name, which it may have written in any case. */
-export function getHeadersPut({ headers }: Head, name: string): readonly unknown[] {
+export function getReplacedHeaderValues({ headers }: HeaderSource, name: string): readonly unknown[] {
   let values: unknown[] | undefined
   for (const each in headers) {
     if (each.length !== name.length || each.toLowerCase() !== name || !Object.hasOwn(headers, each)) continue
@@ -70,20 +70,20 @@ export function getHeadersPut({ headers }: Head, name: string): readonly unknown
 }
 
 /** The first line of a header, or what code in front has put in its place; `undefined`: there is none. */
-export function getFirstHeaderLine(head: Head, name: string): string | undefined {
+export function getFirstHeaderLine(head: HeaderSource, name: string): string | undefined {
   const { rawHeaders } = head
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const each = rawHeaders[i] as string
     if (each.length === name.length && each.toLowerCase() === name) return rawHeaders[i + 1]
   }
-  const [put] = getHeadersPut(head, name)
+  const [put] = getReplacedHeaderValues(head, name)
   return put === undefined ? undefined : String(put)
 }
 
 const NO_LINES: readonly string[] = []
 
 /** As sent, with parameters; `''` if it was not sent. */
-export function getContentType(head: Head): string {
+export function getContentType(head: HeaderSource): string {
   return getFirstHeaderLine(head, 'content-type') ?? ''
 }
 

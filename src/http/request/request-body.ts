@@ -98,16 +98,16 @@ function fieldsIn(text: string): object {
  *
  * @throws IdempotencyError (rejects) `raw_body_consumed`: it can be read only once.
  */
-export async function peekBody(request: Request, mostBytes: number): Promise<Uint8Array | null | undefined> {
+export async function readBodyCopy(request: Request, mostBytes: number): Promise<Uint8Array | null | undefined> {
   const copy = copyOf(request)
   const reader = toBodyStream(copy)?.getReader()
   if (reader === undefined) return undefined
   // The copy of another package may be the request itself, or share its stream.
   if (copy === request || request.body?.locked) return joinedBody(request, reader, mostBytes)
-  const read = new Gathered()
+  const read = new ByteCollector()
   for (let pieces = 0; pieces < MOST_PIECES; pieces++) {
     const { done, value } = await reader.read()
-    if (done) return read.whole()
+    if (done) return read.concat()
     read.add(toBytes(value))
     if (read.byteLength > mostBytes) {
       leave(reader)
@@ -134,17 +134,17 @@ function copyOf(request: Request): Request {
 
 /** Reads the request's own body, and gives it the bytes in one piece. */
 async function joinedBody(request: Request, reader: Reader, mostBytes: number): Promise<Uint8Array | null> {
-  const read = new Gathered()
+  const read = new ByteCollector()
   while (read.byteLength <= mostBytes) {
     const { done, value } = await reader.read()
     if (done) {
-      const bytes = read.whole()
+      const bytes = read.concat()
       giveBody(request, bytes)
       return bytes
     }
     read.add(toBytes(value))
   }
-  giveBody(request, rest(read.whole(), reader))
+  giveBody(request, rest(read.concat(), reader))
   return null
 }
 
@@ -215,7 +215,7 @@ function leave(reader: Reader): void {
  * Bytes that arrive in pieces, as one block. Each is copied a bounded number of times, and a piece of one byte takes one byte: an array of
  * the pieces would take a hundred.
  */
-export class Gathered {
+export class ByteCollector {
   /** As long as there is one piece, that piece; never written to then. */
   #block: Uint8Array = NOTHING
   #byteLength = 0
@@ -235,7 +235,7 @@ export class Gathered {
   }
 
   /** All of them. Nothing may be added behind it. */
-  whole(): Uint8Array {
+  concat(): Uint8Array {
     return this.#block.byteLength === this.#byteLength ? this.#block : this.#block.slice(0, this.#byteLength)
   }
 
@@ -300,12 +300,12 @@ function streamOf(pieces: Pieces): Body {
 /** A body's bytes; `null`: there are more than so many. Rejects with what its source fails with. */
 export async function readAtMost(body: ReadableStream<Uint8Array>, mostBytes: number): Promise<Uint8Array | null> {
   const reader = body.getReader()
-  const read = new Gathered()
+  const read = new ByteCollector()
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     read.add(toBytes(next.value))
     if (read.byteLength <= mostBytes) continue
     leave(reader)
     return null
   }
-  return read.whole()
+  return read.concat()
 }

@@ -5,7 +5,7 @@ import { callOption, isWithoutBody, type ResolvedOptions } from '../options/opti
 import type { Rejection } from '../options/problem.js'
 import { getContentType, isJson, type RequestFacts } from './facts.js'
 import { TOO_MANY_FIELDS_DETAIL } from './request-body.js'
-import { buildUnsupportedDetail, checkWasRead, isComparable, warnOfUnsupported } from './sent-body.js'
+import { assertBodyWasRead, buildUnsupportedDetail, isBodyComparable, warnOfUnsupported } from './sent-body.js'
 
 export interface RejectedRequest {
   readonly kind: 'rejected'
@@ -28,7 +28,7 @@ export function createFingerprintReader<Req>(
   const looksAtBody = !isWithoutBody(fingerprint)
   return (facts) => {
     if (looksAtBody && facts.bodyFault === 'too_large') return TOO_LARGE
-    if (looksAtBody) checkWasRead(facts)
+    if (looksAtBody) assertBodyWasRead(facts)
     // The result of `fingerprint` replaces the query as well.
     return whenever(callOption(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
       readingOf(computeRequestFingerprint(facts.method, stripQuery(facts.target), content, ignoredMember)),
@@ -41,7 +41,7 @@ function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefine
   if (facts.bodyFault === 'too_many_fields') return TOO_MANY_FIELDS
   if (facts.bodyFault === 'nothing_seen') return NOTHING_SEEN
   if (isMalformedJson(facts)) return MALFORMED
-  if (!isComparable(facts)) {
+  if (!isBodyComparable(facts)) {
     const contentType = getContentType(facts)
     warnOfUnsupported(contentType)
     return { kind: 'rejected', code: 'content_type_unsupported', detail: buildUnsupportedDetail(contentType) }

@@ -21,15 +21,15 @@ import {
   TOO_LARGE,
   TOO_MANY_FIELDS,
 } from './request-fingerprint.js'
-import { bodyNotParsedError, isUnseen } from './sent-body.js'
+import { bodyNotParsedError, isBodyUnseen } from './sent-body.js'
 
 /** What a request is: not covered, refused, or an operation with an identity. */
-export type Identified =
+export type RequestIdentification =
   | { readonly kind: 'bypass' }
   | (RejectedRequest & { readonly extraHeaders?: HeaderPairs | undefined })
   | { readonly kind: 'identified'; readonly identity: Identity; readonly extraHeaders?: HeaderPairs | undefined }
 
-const BYPASS: Identified = { kind: 'bypass' }
+const BYPASS: RequestIdentification = { kind: 'bypass' }
 
 /**
  * Returns a reader of requests, by the options: whether they are covered, their scope and key, their fingerprint, and when they
@@ -39,14 +39,16 @@ const BYPASS: Identified = { kind: 'bypass' }
  */
 export function createRequestIdentifier<Req>(
   options: ResolvedOptions<Req>,
-): (facts: RequestFacts<Req>) => MaybePromise<Identified> {
+): (facts: RequestFacts<Req>) => MaybePromise<RequestIdentification> {
   const identityOf = undatedReader(options)
   if (options.firstSent === undefined) return identityOf
   const firstSentOf = createFirstSentReader(options.firstSent, options.clockSkewMs)
   return (facts) => whenever(identityOf(facts), (one) => dated(one, firstSentOf, facts.request))
 }
 
-function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts<Req>) => MaybePromise<Identified> {
+function undatedReader<Req>(
+  options: ResolvedOptions<Req>,
+): (facts: RequestFacts<Req>) => MaybePromise<RequestIdentification> {
   const { header, required, legacyKey, scope, skip } = options
   const methods = new Set(options.methods)
   const headerName = header.toLowerCase()
@@ -70,7 +72,7 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
     facts: RequestFacts<Req>,
     inHeader: KeyHeader | null,
     legacy: KeyReading | null,
-  ): MaybePromise<Identified> {
+  ): MaybePromise<RequestIdentification> {
     return whenever(callOption(skip, facts.request, Boolean, skipFailed), (isSkipped) =>
       isSkipped ? BYPASS : covered(facts, inHeader, legacy),
     )
@@ -80,7 +82,7 @@ function undatedReader<Req>(options: ResolvedOptions<Req>): (facts: RequestFacts
     facts: RequestFacts<Req>,
     inHeader: KeyHeader | null,
     legacy: KeyReading | null,
-  ): MaybePromise<Identified> {
+  ): MaybePromise<RequestIdentification> {
     if (mayHideKey(legacyKey, facts) && (inHeader === null || whenBoth !== 'header')) return keyHidden(facts)
     const reading = chosenKey(inHeader, legacy, options)
     if (reading === null) {
@@ -122,11 +124,11 @@ function mayHideKey(legacyKey: LegacyKey | undefined, facts: RequestFacts): bool
   if (legacyKey === undefined || !hasMembers(getContentType(facts))) return false
   const { body } = facts
   if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body).includes(legacyKey.field)
-  return facts.bodyFault === 'too_large' || facts.bodyFault === 'too_many_fields' || isUnseen(facts)
+  return facts.bodyFault === 'too_large' || facts.bodyFault === 'too_many_fields' || isBodyUnseen(facts)
 }
 
 /** @throws IdempotencyError `body_not_parsed`, where it is not the client's mistake. */
-function keyHidden(facts: RequestFacts): Identified {
+function keyHidden(facts: RequestFacts): RequestIdentification {
   switch (facts.bodyFault) {
     case 'too_large':
       return TOO_LARGE
@@ -148,7 +150,7 @@ function named(
   fingerprint: string | RejectedRequest,
   extraHeaders: HeaderPairs | undefined,
   { isOnlyScope, keyPerPath }: Naming,
-): Identified {
+): RequestIdentification {
   if (typeof fingerprint === 'string') {
     const identity = { scope, key, path: keyPerPath ? stripQuery(facts.target) : undefined, fingerprint, isOnlyScope }
     return { kind: 'identified', identity, extraHeaders }
@@ -164,12 +166,16 @@ async function namedLater<Req>(
   fingerprintOf: (facts: RequestFacts<Req>) => MaybePromise<string | RejectedRequest>,
   extraHeaders: HeaderPairs | undefined,
   naming: Naming,
-): Promise<Identified> {
+): Promise<RequestIdentification> {
   return named(await scope, key, facts, await fingerprintOf(facts), extraHeaders, naming)
 }
 
 /** With the time at which it was first sent, if it is covered and has a key. */
-function dated<Req>(identified: Identified, firstSentOf: (request: Req) => FirstSentReading, request: Req): Identified {
+function dated<Req>(
+  identified: RequestIdentification,
+  firstSentOf: (request: Req) => FirstSentReading,
+  request: Req,
+): RequestIdentification {
   if (identified.kind !== 'identified') return identified
   const { identity, extraHeaders } = identified
   const reading = firstSentOf(request)

@@ -2,7 +2,7 @@ import { buildErrorPageHint, IdempotencyError } from '../../core/errors.js'
 import {
   getContentType,
   getFirstHeaderLine,
-  type Head,
+  type HeaderSource,
   hasMembers,
   isJson,
   isMultipart,
@@ -13,7 +13,7 @@ import {
 type SentBody = Pick<RequestFacts, 'rawHeaders' | 'headers' | 'body' | 'bodyWasRead' | 'bodyIsEmpty'>
 
 /** Whether a body was sent that `req.body` does not show: it must never be treated as empty. */
-export function isUnseen(facts: SentBody): boolean {
+export function isBodyUnseen(facts: SentBody): boolean {
   return showsNothing(facts) && wasSent(facts) && facts.bodyIsEmpty !== true
 }
 
@@ -23,10 +23,10 @@ export function isUnseen(facts: SentBody): boolean {
  *
  * @throws IdempotencyError `body_not_parsed` or `fingerprint_required` if the application made the mistake.
  */
-export function isComparable(facts: SentBody): boolean {
+export function isBodyComparable(facts: SentBody): boolean {
   const contentType = getContentType(facts)
   if (isMultipart(contentType)) throw multipartNeedsFingerprint()
-  if (!isUnseen(facts)) return true
+  if (!isBodyUnseen(facts)) return true
   if (facts.bodyWasRead) throw readElsewhere(contentType)
   if (hasMembers(contentType)) throw bodyNotParsedError(contentType)
   return false
@@ -37,8 +37,8 @@ export function isComparable(facts: SentBody): boolean {
  *
  * @throws IdempotencyError `body_not_parsed` if nobody has read the body yet.
  */
-export function checkWasRead(facts: SentBody): void {
-  if (!facts.bodyWasRead && isUnseen(facts)) throw notReadForFingerprint(getContentType(facts))
+export function assertBodyWasRead(facts: SentBody): void {
+  if (!facts.bodyWasRead && isBodyUnseen(facts)) throw notReadForFingerprint(getContentType(facts))
 }
 
 function showsNothing(facts: SentBody): boolean {
@@ -70,16 +70,16 @@ function wasSent(facts: SentBody): boolean {
 }
 
 /** Whether the body that was sent may be more than nothing, and more than `{}`. */
-export function mayHaveContent(head: Head): boolean {
+export function mayHaveContent(head: HeaderSource): boolean {
   return isChunked(head) || ![0, 2].includes(lengthOf(head))
 }
 
 /** In bytes, as announced; 0 if it was not. */
-function lengthOf(head: Head): number {
+function lengthOf(head: HeaderSource): number {
   return Number(getFirstHeaderLine(head, 'content-length') ?? '0')
 }
 
-function isChunked(head: Head): boolean {
+function isChunked(head: HeaderSource): boolean {
   return getFirstHeaderLine(head, 'transfer-encoding') !== undefined
 }
 

@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http'
 
 /** The functions that send a response, as they were before the middleware replaced them. */
-export interface Outlet extends Senders {
+export interface OriginalMethods extends SendingMethods {
   readonly destroy: ServerResponse['destroy']
   readonly emit: (this: ServerResponse, event: string | symbol, ...args: unknown[]) => boolean
   readonly on: ServerResponse['on']
@@ -10,37 +10,37 @@ export interface Outlet extends Senders {
 }
 
 /** Those of them that send. */
-export interface Senders {
+export interface SendingMethods {
   readonly writeHead: (this: ServerResponse, status: number, ...rest: unknown[]) => ServerResponse
   readonly write: (this: ServerResponse, chunk: unknown, encoding?: unknown, callback?: unknown) => boolean
   readonly end: (this: ServerResponse, chunk?: unknown, encoding?: unknown, callback?: unknown) => ServerResponse
   readonly flushHeaders: ServerResponse['flushHeaders']
 }
 
-export function getOutlet(res: ServerResponse): Outlet {
-  if (isNodes(res as ServerResponse & Outlet)) return NODES
-  const { writeHead, write, end, flushHeaders, destroy, emit, on, flush } = res as ServerResponse & Outlet
-  return { writeHead, write, end, flushHeaders, destroy, emit, on, flush } as Outlet
+export function getOriginalMethods(res: ServerResponse): OriginalMethods {
+  if (isNodes(res as ServerResponse & OriginalMethods)) return NODES
+  const { writeHead, write, end, flushHeaders, destroy, emit, on, flush } = res as ServerResponse & OriginalMethods
+  return { writeHead, write, end, flushHeaders, destroy, emit, on, flush } as OriginalMethods
 }
 
-export function pickSenders({ writeHead, write, end, flushHeaders }: Senders): Senders {
+export function pickSendingMethods({ writeHead, write, end, flushHeaders }: SendingMethods): SendingMethods {
   return { writeHead, write, end, flushHeaders }
 }
 
 /** If false, a wrapper of `end` may add to the body: then a length is only announced if the handler announced one. */
-export function isEndNodes({ end }: Pick<Outlet, 'end'>): boolean {
+export function hasNodeEnd({ end }: Pick<OriginalMethods, 'end'>): boolean {
   return end === NODES.end
 }
 
-export function isWriteNodes({ write }: Pick<Outlet, 'write'>): boolean {
+export function hasNodeWrite({ write }: Pick<OriginalMethods, 'write'>): boolean {
   return write === NODES.write
 }
 
 const { writeHead, write, end, flushHeaders, destroy, emit, on } = ServerResponse.prototype
 /** Shared by all responses whose functions were not wrapped. */
-const NODES = Object.freeze({ writeHead, write, end, flushHeaders, destroy, emit, on }) as unknown as Outlet
+const NODES = Object.freeze({ writeHead, write, end, flushHeaders, destroy, emit, on }) as unknown as OriginalMethods
 
-function isNodes(res: ServerResponse & Outlet): boolean {
+function isNodes(res: ServerResponse & OriginalMethods): boolean {
   return (
     res.end === end &&
     res.write === write &&
@@ -56,7 +56,7 @@ function isNodes(res: ServerResponse & Outlet): boolean {
 /**
  * Wakes a handler that waits for 'drain'. compression keeps its listeners on its own stream, which its `on` returns.
  */
-export function drain(res: ServerResponse, outlet: Outlet): void {
+export function emitDrain(res: ServerResponse, outlet: OriginalMethods): void {
   const sink = outlet.on.call(res, 'drain', ignore)
   sink.off('drain', ignore)
   res.emit('drain')

@@ -2,23 +2,23 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HeaderPairs, RequestEnd } from '../../http/index.js'
 import * as faked from '../faked.js'
-import type { Head } from '../head.js'
-import { type Headers, refuseUnlessHttp1, restore, snapshotHeaders } from '../headers.js'
-import { getOutlet, type Outlet } from './outlet.js'
-import { sendEnd, sendWhole } from './send.js'
-import { type Hanging, SocketViews } from './socket-view.js'
+import type { ResponseHead } from '../head.js'
+import { assertHttp1Response, type HeaderMap, restoreHeaders, snapshotHeaders } from '../headers.js'
+import { getOriginalMethods, type OriginalMethods } from './outlet.js'
+import { sendStreamEnd, sendWhole } from './send.js'
+import { type HangUpListener, SocketViews } from './socket-view.js'
 
 /**
  * The client of a held response: its disconnection, which the handler does not see, and its socket, in place of which the
  * handler sees one that outlives it.
  */
-class HeldClient {
+class ConnectedClient {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  readonly outlet: Outlet
+  readonly outlet: OriginalMethods
   /** Node's own. Some adapters have none. */
   readonly socket: Socket
-  readonly #response: Hanging
+  readonly #response: HangUpListener
   readonly #ofRequest: SocketViews | undefined
   /** A pipelined response has none at first. */
   #ofResponse: SocketViews | undefined
@@ -35,21 +35,21 @@ class HeldClient {
   /** Called if the connection closes before the response has had its turn on it. */
   #whenClosed: (() => void) | undefined
 
-  constructor(req: IncomingMessage, res: ServerResponse, response: Hanging) {
-    refuseUnlessHttp1(res)
+  constructor(req: IncomingMessage, res: ServerResponse, response: HangUpListener) {
+    assertHttp1Response(res)
     this.req = req
     this.res = res
-    this.outlet = getOutlet(res)
+    this.outlet = getOriginalMethods(res)
     this.socket = req.socket
     this.#response = response
-    this.#ofRequest = this.socket && SocketViews.of(this.socket, response)
+    this.#ofRequest = this.socket && SocketViews.acquire(this.socket, response)
     this.#shown = this.#ofRequest?.guarded ?? this.socket
     faked.showRequestSocket(req, this.#shown)
     if (res.socket !== null) this.#hide(res.socket)
     if (faked.isClosed(res)) this.withholdClose() // The client left while its key was being claimed.
   }
 
-  get isLifted(): boolean {
+  get isBufferingOver(): boolean {
     return this.#isLifted
   }
 
@@ -64,22 +64,22 @@ class HeldClient {
   }
 
   /** A pipelined response has got its turn. Returns what replaces the socket. */
-  take(socket: Socket): Socket {
+  onSocketAssigned(socket: Socket): Socket {
     if (this.#whenClosed !== undefined) this.socket.off('close', this.#whenClosed)
     return this.#isLifted ? socket : this.#hide(socket)
   }
 
   /** Returns what is shown in its place as `res.socket`. */
   #hide(socket: Socket): Socket {
-    this.#ofResponse = socket === this.socket ? this.#ofRequest : SocketViews.of(socket, this.#response)
+    this.#ofResponse = socket === this.socket ? this.#ofRequest : SocketViews.acquire(socket, this.#response)
     const { outliving } = this.#ofResponse as SocketViews
     faked.showResponseSocket(this.res, outliving)
     return outliving
   }
 
   /** Node does not notify a response that waits for its turn. */
-  onceClosed(stream: { clientLeft(): void }): void {
-    this.#whenClosed = () => stream.clientLeft()
+  onConnectionClosed(stream: { onClientLeft(): void }): void {
+    this.#whenClosed = () => stream.onClientLeft()
     this.socket?.once('close', this.#whenClosed)
   }
 
@@ -93,13 +93,13 @@ class HeldClient {
   closeIfLeft(hasEnded: boolean): void {
     if (!this.#isCloseWithheld) return
     this.#isCloseWithheld = false
-    this.lift()
+    this.endBuffering()
     // Later, as Node does: a handler may add listeners after its end.
     process.nextTick(emitWithheld, this.res, hasEnded)
   }
 
   /** The client left before it was known that the handler waits for that. */
-  emitCloseIfLeft(): void {
+  emitCloseIfWithheld(): void {
     if (!this.#isCloseWithheld) return
     this.#isCloseWithheld = false
     faked.showAsClosed(this.res, true)
@@ -108,9 +108,9 @@ class HeldClient {
 
   /** The client has left, and the handler waits for that. Hanging up still means the response. */
   emitClose(): boolean {
-    this.lift()
+    this.endBuffering()
     this.showSocket()
-    faked.endArrives(this.res)
+    faked.forwardWrappedEnd(this.res)
     const hadListener = this.outlet.emit.call(this.res, 'close')
     this.hideSocket()
     return hadListener
@@ -119,12 +119,12 @@ class HeldClient {
   // --- its socket
 
   /** From now on the response is Node's again. */
-  lift(): void {
+  endBuffering(): void {
     if (this.#isLifted) return
     this.#isLifted = true
     this.#showOfResponse(true)
-    this.#ofRequest?.reveal()
-    this.#ofResponse?.reveal()
+    this.#ofRequest?.forwardToSocket()
+    this.#ofResponse?.forwardToSocket()
   }
 
   /** Hooks on the head, and code that counts a socket's requests, compare it with the socket that they know. */
@@ -136,12 +136,12 @@ class HeldClient {
   }
 
   /** From now on hanging up closes the real connection. */
-  freeSocket(): void {
+  releaseSocket(): void {
     if (this.#isSocketFree) return
     this.#isSocketFree = true
     this.showSocket()
-    this.#ofRequest?.free()
-    if (this.#ofResponse !== this.#ofRequest) this.#ofResponse?.free()
+    this.#ofRequest?.release()
+    if (this.#ofResponse !== this.#ofRequest) this.#ofResponse?.release()
   }
 
   /** After the hooks: hanging up means the response again. */
@@ -159,11 +159,11 @@ class HeldClient {
   }
 
   /** The framework stops what a handler sends when it sees by `req.socket` that the client has left: it must see one that outlives it. */
-  outliveRequest(): void {
+  hideDisconnect(): void {
     const views = this.#ofRequest
     if (views === undefined || this.req.socket !== views.guarded) return
     this.#destroyRequest = this.req.destroy
-    faked.destroyOfRequest(this.req, this)
+    faked.overrideRequestDestroy(this.req, this)
     faked.showRequestSocket(this.req, views.outliving)
   }
 
@@ -186,30 +186,30 @@ function emitWithheld(res: ServerResponse, hasEnded: boolean): void {
 }
 
 /** What to send according to the record, instead of the handler's answer. */
-export type Other = Exclude<RequestEnd, { action: 'send' }>
+export type Replacement = Exclude<RequestEnd, { action: 'send' }>
 
 /** What held responses need from a binding: one object for all of them. */
-export interface Binding {
+export interface ReplacementSender {
   /** The framework destroys the response of a stream whose client has left: that is its end. */
-  readonly destroysLeft?: true
-  sendOther(sender: ResponseSender, other: Other): void
+  readonly destroysStreamOfLeftClient?: true
+  sendReplacement(sender: ResponseSender, other: Replacement): void
 }
 
 /** The part of a stream that is sent at its end. */
 interface StreamEnd {
-  takeRest(last: Buffer): Buffer
-  reset(): void
+  takeRemainingBytes(last: Buffer): Buffer
+  resetConnection(): void
 }
 
 /** Sends what becomes of a held response to its client. */
-export class ResponseSender extends HeldClient {
+export class ResponseSender extends ConnectedClient {
   /** Headers of this one request, added to whatever is sent. */
   readonly extraHeaders: HeaderPairs
   /** The headers before the handler. */
-  readonly before: Headers
+  readonly before: HeaderMap
   /** Sending failed: the response belongs to the application again, for an error page. */
   isGivenBack = false
-  readonly #binding: Binding
+  readonly #binding: ReplacementSender
   /** Called if sending fails after the record was settled, with the error that `end` would have thrown. */
   readonly #onError: (error: unknown) => void
 
@@ -217,9 +217,9 @@ export class ResponseSender extends HeldClient {
     req: IncomingMessage,
     res: ServerResponse,
     extraHeaders: HeaderPairs,
-    binding: Binding,
+    binding: ReplacementSender,
     onError: (error: unknown) => void,
-    response: Hanging,
+    response: HangUpListener,
   ) {
     super(req, res, response)
     this.extraHeaders = extraHeaders
@@ -229,46 +229,46 @@ export class ResponseSender extends HeldClient {
   }
 
   /** Whether destroying the response is what the framework does when the client of an event stream has left. */
-  get isLeft(): boolean {
-    return this.isLifted && this.#binding.destroysLeft === true
+  get isDestroyAnEnd(): boolean {
+    return this.isBufferingOver && this.#binding.destroysStreamOfLeftClient === true
   }
 
   /** Sends the result of the run. A hook on the head may throw, and so may Node: the application gets that error. */
-  send(settled: RequestEnd, head: Head, body: Buffer, stream: StreamEnd | undefined): void {
+  send(settled: RequestEnd, head: ResponseHead, body: Buffer, stream: StreamEnd | undefined): void {
     const { res } = this
     if (stream === undefined) faked.showAsNotBegun(res)
     faked.acceptHeaders(res)
-    this.lift()
+    this.endBuffering()
     this.showSocket()
     try {
-      if (stream !== undefined) sendEnd(this, stream.takeRest(body))
+      if (stream !== undefined) sendStreamEnd(this, stream.takeRemainingBytes(body))
       else if (settled.action === 'send') sendWhole(this, head, body)
       else {
-        restore(this.before, res)
-        this.#binding.sendOther(this, settled)
+        restoreHeaders(this.before, res)
+        this.#binding.sendReplacement(this, settled)
       }
       faked.ignoreHeaders(res)
       this.hideSocket()
     } catch (error) {
       // The record stands; the response goes to the application's error handling.
       this.isGivenBack = true
-      faked.giveBack(res, this.outlet)
-      if (!res.headersSent) restore(this.before, res)
+      faked.restoreResponse(res, this.outlet)
+      if (!res.headersSent) restoreHeaders(this.before, res)
       this.#onError(error)
     }
     this.closeIfLeft(true)
   }
 
   /** Closes the connection instead of ending the response. */
-  cut(error: Error | undefined, stream: StreamEnd | undefined): void {
+  closeConnection(error: Error | undefined, stream: StreamEnd | undefined): void {
     const { res } = this
     if (stream === undefined) faked.showAsNotBegun(res)
     faked.showAsDestroyed(res, false)
-    this.lift()
+    this.endBuffering()
     this.showSocket()
     // A pipelined response has no socket yet; Node 24 would never close the connection.
     if (res.socket === null) res.once('socket', (late) => late.destroy(error))
-    stream?.reset()
+    stream?.resetConnection()
     this.outlet.destroy.call(res, error)
     this.closeIfLeft(false)
   }

@@ -6,26 +6,26 @@ import type { Answer } from '../../core/index.js'
 import { groupHeadersByName } from '../../http/answer/answer.js'
 import { bodyHeaders, type HeaderPairs } from '../../http/index.js'
 import * as faked from '../faked.js'
-import { type Head, isCutShort, mayHaveBody, NO_REASON } from '../head.js'
+import { isCutShort, mayHaveBody, NO_REASON, type ResponseHead } from '../head.js'
 import {
+  assertSendableResponse,
   getHeaderValue,
-  type Headers,
+  type HeaderMap,
   isHttp1,
-  isSame,
-  refuseUnlessSendable,
-  restore,
+  isSameHeaderValue,
+  restoreHeaders,
   snapshotHeaders,
 } from '../headers.js'
 import { toBuffer } from '../held-body.js'
 import type { Callback } from '../node-errors.js'
-import { getOutlet, isEndNodes, isWriteNodes, type Outlet, type Senders } from './outlet.js'
+import { getOriginalMethods, hasNodeEnd, hasNodeWrite, type OriginalMethods, type SendingMethods } from './outlet.js'
 
 /** A response that is being sent. */
 interface Leaving {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly extraHeaders: HeaderPairs
-  readonly outlet: Outlet
+  readonly outlet: OriginalMethods
 }
 
 /** Sends an answer that the handler did not just make: a replay or a problem. */
@@ -35,28 +35,28 @@ export function sendAnswer(
   answer: Answer,
   isReplay: boolean,
   extraHeaders: HeaderPairs = [],
-  outlet: Outlet = getOutlet(res),
+  outlet: OriginalMethods = getOriginalMethods(res),
 ): void {
-  refuseUnlessSendable(res)
+  assertSendableResponse(res)
   const body = answer.body ?? NO_BYTES
   const before = snapshotHeaders(res)
   try {
     for (const name of bodyHeaders) res.removeHeader(name) // Of earlier middleware, and perhaps of another body.
     setHeaders(res, answer)
-    if (mayHaveBody(req, answer.status) && (isEndNodes(outlet) || !isReplay || res.hasHeader('Content-Length'))) {
+    if (mayHaveBody(req, answer.status) && (hasNodeEnd(outlet) || !isReplay || res.hasHeader('Content-Length'))) {
       res.setHeader('Content-Length', body.byteLength)
     }
     setHead(res, answer, extraHeaders)
     sendAll(res, answer, body, outlet)
   } catch (error) {
     // A hook on the head may throw. The application's error page must not contain this answer's headers.
-    if (!res.headersSent) restore(before, res)
+    if (!res.headersSent) restoreHeaders(before, res)
     throw error
   }
 }
 
 /** Sends the response as its handler made it, in one piece. */
-export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: Head, body: Uint8Array): void {
+export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: ResponseHead, body: Uint8Array): void {
   if (head.isAsOnWire) setHeaders(res, head)
   const hasTrailers = faked.hasTrailers(res)
   // If the head is still pending, Node's `end` would announce a length, which excludes trailers; after removing one it
@@ -68,7 +68,7 @@ export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: Hea
     hasTrailers ||
     getHeaderValue(res, 'trailer') !== undefined ||
     getHeaderValue(res, 'transfer-encoding') !== undefined
-  const isCounted = isEndNodes(outlet) || length !== undefined
+  const isCounted = hasNodeEnd(outlet) || length !== undefined
   if (isCounted && mayHaveBody(req, head.status) && !isChunked && !isCutShort(req, res, body)) {
     if (`${length}` !== `${body.byteLength}`) res.setHeader('Content-Length', body.byteLength)
   }
@@ -80,9 +80,9 @@ export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: Hea
  * Sends the head of a stream and the first piece of its body. Returns whether more may follow at once, rather than
  * after 'drain'.
  */
-export function sendOpening(
+export function sendHeadAndFirstPiece(
   { res, extraHeaders, outlet }: Leaving,
-  head: Head,
+  head: ResponseHead,
   body: Uint8Array,
   done: Callback | undefined,
 ): boolean {
@@ -96,23 +96,23 @@ export function sendOpening(
     if (done !== undefined) process.nextTick(done)
     return true
   }
-  if (isWriteNodes(outlet)) {
+  if (hasNodeWrite(outlet)) {
     sendHead(res, head, outlet)
     return outlet.write.call(res, body, undefined, done)
   }
   // With the functions that the handler would see: a wrapper of `write` may set headers in it, read the head, and
   // ignore callbacks.
   if (done !== undefined) process.nextTick(done)
-  const held = faked.replaceSenders(res, outlet)
+  const held = faked.replaceSendingMethods(res, outlet)
   try {
     return outlet.write.call(res, body) !== false
   } finally {
-    faked.replaceSenders(res, held)
+    faked.replaceSendingMethods(res, held)
   }
 }
 
-export function sendEnd({ res, outlet }: Leaving, rest: Uint8Array): void {
-  const held = faked.replaceSenders(res, outlet)
+export function sendStreamEnd({ res, outlet }: Leaving, rest: Uint8Array): void {
+  const held = faked.replaceSendingMethods(res, outlet)
   if (rest.byteLength === 0) outlet.end.call(res)
   else outlet.end.call(res, rest)
   holdAgain(res, held)
@@ -121,7 +121,7 @@ export function sendEnd({ res, outlet }: Leaving, rest: Uint8Array): void {
 /** Hooks on the head (on-headers) read the status from `res`, which may have another message by now. */
 function setHead(
   res: ServerResponse,
-  { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
+  { status, statusMessage }: Pick<ResponseHead, 'status' | 'statusMessage'>,
   extraHeaders: HeaderPairs,
 ): void {
   addHeaders(res, extraHeaders)
@@ -140,8 +140,8 @@ export function addHeaders(res: ServerResponse, extraHeaders: HeaderPairs): void
 /** Explicitly, so that the hooks of earlier middleware run. */
 function sendHead(
   res: ServerResponse,
-  { status, statusMessage }: Pick<Head, 'status' | 'statusMessage'>,
-  outlet: Outlet,
+  { status, statusMessage }: Pick<ResponseHead, 'status' | 'statusMessage'>,
+  outlet: OriginalMethods,
 ): void {
   if (statusMessage === '') outlet.writeHead.call(res, status)
   else outlet.writeHead.call(res, status, statusMessage === NO_REASON ? '' : statusMessage)
@@ -153,24 +153,24 @@ function sendHead(
  */
 function sendAll(
   res: ServerResponse,
-  head: Pick<Head, 'status' | 'statusMessage'>,
+  head: Pick<ResponseHead, 'status' | 'statusMessage'>,
   body: Uint8Array,
-  outlet: Outlet,
+  outlet: OriginalMethods,
 ): void {
-  if (isEndNodes(outlet)) {
+  if (hasNodeEnd(outlet)) {
     sendHead(res, head, outlet)
     if (!faked.hasNodeEndRun(res)) sendBody(res, body, outlet) // A firewall in the process may have sent another answer.
     return
   }
   if (head.statusMessage === NO_REASON) sendHead(res, head, outlet) // Node sends an empty phrase only if writeHead has it.
-  const held = faked.replaceSenders(res, outlet)
+  const held = faked.replaceSendingMethods(res, outlet)
   sendBody(res, body, outlet)
   holdAgain(res, held)
 }
 
-function holdAgain(res: ServerResponse, held: Senders): void {
-  if (faked.hasNodeEndRun(res)) faked.replaceSenders(res, held)
-  else res.once('finish', () => void faked.replaceSenders(res, held))
+function holdAgain(res: ServerResponse, held: SendingMethods): void {
+  if (faked.hasNodeEndRun(res)) faked.replaceSendingMethods(res, held)
+  else res.once('finish', () => void faked.replaceSendingMethods(res, held))
 }
 
 /**
@@ -180,11 +180,11 @@ function holdAgain(res: ServerResponse, held: Senders): void {
  * which a socket that ignores the encoding reads the same; and a response that waits behind another on its connection,
  * where the `100 Continue` of its own request would otherwise come in between.
  */
-function sendBody(res: ServerResponse, body: Uint8Array, outlet: Pick<Outlet, 'end'>): void {
+function sendBody(res: ServerResponse, body: Uint8Array, outlet: Pick<OriginalMethods, 'end'>): void {
   const { byteLength } = body
   if (byteLength === 0) return void outlet.end.call(res)
   const bytes = Buffer.isBuffer(body) ? body : toBuffer(body)
-  const asText = isEndNodes(outlet) && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
+  const asText = hasNodeEnd(outlet) && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
   if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
   else outlet.end.call(res, bytes)
 }
@@ -194,7 +194,7 @@ const MOST_BYTES_AS_TEXT = 16_384
 const NO_BYTES = Buffer.alloc(0)
 
 /** How a handler begins its body. */
-export interface Beginning {
+export interface BodyStart {
   /** `writeHead` handed the head over before. */
   readonly isExplicit: boolean
   readonly by: 'write' | 'end' | 'flushHeaders'
@@ -210,7 +210,12 @@ export interface Beginning {
  * replay begin differently from the handler's response. So Node writes the head once to a response that goes nowhere,
  * and both are sent with one byte per character of the result.
  */
-export function toWireHead(req: IncomingMessage, all: Headers, head: Head, beginning: Beginning): Head {
+export function toWireHead(
+  req: IncomingMessage,
+  all: HeaderMap,
+  head: ResponseHead,
+  beginning: BodyStart,
+): ResponseHead {
   if (head.isAscii) return head
   const [statusLine = '', ...fields] = linesOf(headBytes(req, all, head, beginning))
   const headers = head.headers.map(([name, value]) => {
@@ -224,9 +229,9 @@ export function toWireHead(req: IncomingMessage, all: Headers, head: Head, begin
 }
 
 /** Sets the response's headers. Content-Length comes last, because after it Node re-encodes `Content-Disposition`. */
-export function setHeaders(res: ServerResponse, { headers }: Pick<Head, 'headers'>): void {
+export function setHeaders(res: ServerResponse, { headers }: Pick<ResponseHead, 'headers'>): void {
   for (const [name, value] of groupHeadersByName(headers))
-    if (!isSame(res.getHeader(name), value)) res.setHeader(name, value)
+    if (!isSameHeaderValue(res.getHeader(name), value)) res.setHeader(name, value)
   const length = res.getHeader('Content-Length')
   if (length === undefined) return
   res.removeHeader('Content-Length')
@@ -235,9 +240,9 @@ export function setHeaders(res: ServerResponse, { headers }: Pick<Head, 'headers
 
 function headBytes(
   req: IncomingMessage,
-  all: Headers,
-  { status, statusMessage }: Head,
-  { isExplicit, by, chunk, encoding }: Beginning,
+  all: HeaderMap,
+  { status, statusMessage }: ResponseHead,
+  { isExplicit, by, chunk, encoding }: BodyStart,
 ): Buffer {
   const pieces: Buffer[] = []
   const sink = new Writable({

@@ -4,11 +4,11 @@ import type { Callback } from '../node-errors.js'
 type Listener = (...args: unknown[]) => void
 
 /** The ways to hang up by a socket. */
-export type HangUp = 'destroy' | 'destroySoon' | 'end' | 'resetAndDestroy'
+export type HangUpMethod = 'destroy' | 'destroySoon' | 'end' | 'resetAndDestroy'
 
 /** Is called when somebody hangs up by the socket: the response is destroyed instead. */
-export interface Hanging {
-  hangUp(by: HangUp, args: unknown[]): void
+export interface HangUpListener {
+  onHangUp(by: HangUpMethod, args: unknown[]): void
 }
 
 /** A listener that the client's socket has only while it is revealed. */
@@ -28,7 +28,7 @@ const FREE = new WeakMap<Socket, SocketViews[]>()
  * code that knows a connection by its socket would otherwise add its listeners for each response, and they stay until the connection
  * closes.
  */
-export class SocketViews implements Hanging {
+export class SocketViews implements HangUpListener {
   readonly socket: Socket
   /** Hanging up by it means the response. */
   readonly guarded: Socket
@@ -36,7 +36,7 @@ export class SocketViews implements Hanging {
   readonly outliving: Socket
   readonly #outlives: OutlivingSocket
   /** `undefined`: it has finished, and hanging up means the connection. */
-  #response: Hanging | undefined
+  #response: HangUpListener | undefined
 
   private constructor(socket: Socket) {
     this.socket = socket
@@ -45,37 +45,37 @@ export class SocketViews implements Hanging {
     this.outliving = new Proxy(socket, this.#outlives)
   }
 
-  static of(socket: Socket, response: Hanging): SocketViews {
+  static acquire(socket: Socket, response: HangUpListener): SocketViews {
     const views = FREE.get(socket)?.pop() ?? new SocketViews(socket)
     views.#response = response
-    views.#outlives.hide(socket)
+    views.#outlives.detachFrom(socket)
     return views
   }
 
   /** From now on the view that outlives the client forwards to its socket, and has its listeners there. */
-  reveal(): void {
-    this.#outlives.reveal(this.socket)
+  forwardToSocket(): void {
+    this.#outlives.forwardTo(this.socket)
   }
 
   /** The response has finished. */
-  free(): void {
+  release(): void {
     this.#response = undefined
     const free = FREE.get(this.socket)
     if (free === undefined) FREE.set(this.socket, [this])
     else free.push(this)
   }
 
-  hangUp(by: HangUp, args: unknown[]): void {
-    if (this.#response !== undefined) this.#response.hangUp(by, args)
+  onHangUp(by: HangUpMethod, args: unknown[]): void {
+    if (this.#response !== undefined) this.#response.onHangUp(by, args)
     else Reflect.apply(this.socket[by], this.socket, args)
   }
 }
 
 /** The client's socket, except for hanging up: final error handlers, and many handlers, end a response that way. */
 class GuardedSocket implements ProxyHandler<Socket> {
-  readonly #response: Hanging
+  readonly #response: HangUpListener
 
-  constructor(response: Hanging) {
+  constructor(response: HangUpListener) {
     this.#response = response
   }
 
@@ -86,11 +86,11 @@ class GuardedSocket implements ProxyHandler<Socket> {
       case 'end':
       case 'resetAndDestroy':
         return (...args: unknown[]) => {
-          this.#response.hangUp(property, args)
+          this.#response.onHangUp(property, args)
           return view
         }
       default:
-        return own(socket, property, view)
+        return forwardProperty(socket, property, view)
     }
   }
 }
@@ -103,12 +103,12 @@ class OutlivingSocket extends GuardedSocket {
   #isRevealed = false
   #watchers: readonly Watcher[] = NOBODY
 
-  hide(socket: Socket): void {
+  detachFrom(socket: Socket): void {
     this.#isRevealed = false
     for (const { event, listener } of this.#watchers) socket.removeListener(event, listener)
   }
 
-  reveal(socket: Socket): void {
+  forwardTo(socket: Socket): void {
     if (this.#isRevealed) return
     this.#isRevealed = true
     for (const { event, listener, add } of this.#watchers) {
@@ -140,7 +140,7 @@ class OutlivingSocket extends GuardedSocket {
       case 'destroyed':
         return false
       case 'write':
-        return socket.writable === false ? swallow : own(socket, property, view)
+        return socket.writable === false ? swallow : forwardProperty(socket, property, view)
       default:
         return super.get(socket, property, view)
     }
@@ -172,7 +172,7 @@ function swallow(_chunk: unknown, encoding: unknown, callback: unknown): boolean
  * Methods run on the socket, because native ones require it; if they return the socket, the view is returned.
  * Properties that are not configurable are returned unchanged.
  */
-function own(socket: Socket, property: string | symbol, view: Socket): unknown {
+function forwardProperty(socket: Socket, property: string | symbol, view: Socket): unknown {
   const value: unknown = socket[property as keyof Socket]
   return typeof value === 'function' && property !== 'constructor' ? methodOf(socket, property, value, view) : value
 }

@@ -11,7 +11,7 @@ import {
 } from '../events/event.js'
 import type { WebhookEventError } from '../events/event-error.js'
 import type { AnyRequest } from './delivery/delivery.js'
-import type { Delivered, ParsedEvent, Sender } from './parse.js'
+import type { DeliveryReading, ParsedEvent, WebhookSender } from './parse.js'
 import { createReceiver, type WebhookReceiver } from './receiver.js'
 import type {
   CommonReceiverOptions,
@@ -92,7 +92,7 @@ export function webhookReceiver<Req extends AnyRequest>(given: GivenReceiverOpti
 }
 
 /** The payments service, as its document shows its deliveries. */
-const documentedSender: Sender = {
+const documentedSender: WebhookSender = {
   types: webhookEventTypes,
   // "Content-Type: application/json", with or without parameters. Other JSON types have their own envelopes.
   contentType: /^\s*application\/json\s*(?:;|$)/i,
@@ -116,7 +116,7 @@ function typeInPath(target: string): string | null {
 }
 
 /** Reads a delivery in the payments service's envelope. The fingerprint covers type and payload as sent. */
-function deliveredEvent(raw: Buffer): Delivered {
+function deliveredEvent(raw: Buffer): DeliveryReading {
   let sent: unknown
   try {
     sent = JSON.parse(UTF_8.decode(raw))

@@ -26,10 +26,10 @@ export {
 export { type StandardWebhooksOptions, standardWebhooks } from '../signatures/standard-webhooks.js'
 export type { VerifySignature } from '../signatures/verify-signature.js'
 export type { AnyRequest } from './delivery/delivery.js'
-export type { AboutDelivery, WebhookReceiverEvent } from './delivery/receiver-event.js'
+export type { DeliverySummary, WebhookReceiverEvent } from './delivery/receiver-event.js'
 export type { ReceiverRefusalCode } from './delivery/refusal.js'
-export type { Parse, ParsedEvent } from './parse.js'
-export { type Receive, type WebhookReceiver, webhookReceiver } from './receiver.js'
+export type { ParseDelivery, ParsedEvent } from './parse.js'
+export { type WebhookReceiver, type WebhookRequestListener, webhookReceiver } from './receiver.js'
 export type {
   CommonReceiverOptions,
   EventOfType,

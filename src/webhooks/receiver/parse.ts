@@ -29,24 +29,31 @@ export interface ParsedEvent {
  * If it throws a `SyntaxError` (as JSON.parse does) or an error with `issues` (as schemas do), the delivery is refused
  * with 400. Any other error is passed to `next` as `parse_failed`.
  */
-export type Parse<Event extends ParsedEvent> = (raw: Buffer, headers: IncomingHttpHeaders) => Event | Promise<Event>
+export type ParseDelivery<Event extends ParsedEvent> = (
+  raw: Buffer,
+  headers: IncomingHttpHeaders,
+) => Event | Promise<Event>
 
 /**
  * The result of `parse` for a delivery, or why it is refused.
  *
  * @throws IdempotencyError `parse_failed`: nothing ran and nothing was stored.
  */
-async function parsedEvent(parse: Parse<ParsedEvent>, raw: Buffer, headers: IncomingHttpHeaders): Promise<Delivered> {
+async function callParse(
+  parse: ParseDelivery<ParsedEvent>,
+  raw: Buffer,
+  headers: IncomingHttpHeaders,
+): Promise<DeliveryReading> {
   let answer: unknown
   try {
     answer = await parse(raw, headers)
   } catch (error) {
     return refusalFor(error)
   }
-  return checked(answer)
+  return toDeliveryReading(answer)
 }
 
-function checked(answer: unknown): Delivered {
+function toDeliveryReading(answer: unknown): DeliveryReading {
   if (typeof answer !== 'object' || answer === null) {
     throw new IdempotencyError('parse_failed', `parse() returned ${describeKind(answer)}. ${WAY_OUT}`)
   }
@@ -74,7 +81,7 @@ function issuesWithType(type: unknown): WebhookEventIssue[] {
   return [{ path: 'type', message: `expected a string; seen: ${type === undefined ? 'nothing' : describeKind(type)}` }]
 }
 
-function refusalFor(thrown: unknown): Delivered {
+function refusalFor(thrown: unknown): DeliveryReading {
   if (thrown instanceof SyntaxError) return { refusal: 'body_malformed' }
   const issues = toIssues(thrown)
   if (issues !== null) return { refusal: 'event_invalid', issues, of: undefined }
@@ -98,7 +105,7 @@ const WAY_OUT =
   'It must return { id, type, payload }. For an invalid delivery, throw a SyntaxError (as JSON.parse does) or an error ' +
   'with `issues` (as schemas do): the response is then 400.'
 
-export type Delivered =
+export type DeliveryReading =
   | {
       readonly refusal: null
       readonly event: object
@@ -117,7 +124,7 @@ export type Delivered =
     }
 
 /** What differs between senders. */
-export interface Sender {
+export interface WebhookSender {
   /** The types that its events can have; `null`: any, and `on` says which are handled. */
   readonly types: readonly string[] | null
   /** The content types of its deliveries; `null`: any. */
@@ -125,10 +132,10 @@ export interface Sender {
   /** The type in a delivery's path, or `null` if the path is not a delivery's. Absent: every path is one. */
   readonly typeInPath?: (target: string) => string | null
   /** Reads a delivery whose signature was accepted. */
-  readonly read: (raw: Buffer, headers: IncomingHttpHeaders) => MaybePromise<Delivered>
+  readonly read: (raw: Buffer, headers: IncomingHttpHeaders) => MaybePromise<DeliveryReading>
 }
 
 /** The sender whose deliveries `parse` reads: every request is one. */
-export function parsedSender(parse: Parse<ParsedEvent>): Sender {
-  return { types: null, contentType: null, read: (raw, headers) => parsedEvent(parse, raw, headers) }
+export function createParsedSender(parse: ParseDelivery<ParsedEvent>): WebhookSender {
+  return { types: null, contentType: null, read: (raw, headers) => callParse(parse, raw, headers) }
 }

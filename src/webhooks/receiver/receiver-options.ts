@@ -19,7 +19,7 @@ import {
 } from '../../http/index.js'
 import type { AnyRequest } from './delivery/delivery.js'
 import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
-import { type Parse, type ParsedEvent, parsedSender, type Sender } from './parse.js'
+import { createParsedSender, type ParseDelivery, type ParsedEvent, type WebhookSender } from './parse.js'
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
 export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
@@ -63,7 +63,7 @@ export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
 export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>
   extends CommonReceiverOptions<Req> {
   /** Reads a delivery, and returns what handlers receive. Write it before `on`, so that TypeScript infers its type. */
-  readonly parse: Parse<Event>
+  readonly parse: ParseDelivery<Event>
 
   /** A handler for each type of event, in a plain object. */
   readonly on: WebhookHandlers<Event>
@@ -84,7 +84,7 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
 }
 
 export interface GivenReceiverOptions<Req extends AnyRequest> extends CommonReceiverOptions<Req> {
-  readonly parse?: Parse<ParsedEvent> | undefined
+  readonly parse?: ParseDelivery<ParsedEvent> | undefined
   readonly on: object
   readonly onUnknownEvent?: WebhookHandler<never> | undefined
   readonly firstSent?: FirstSentOf | undefined
@@ -92,7 +92,7 @@ export interface GivenReceiverOptions<Req extends AnyRequest> extends CommonRece
 
 export interface ResolvedReceiverOptions<Req extends AnyRequest>
   extends Pick<GivenReceiverOptions<Req>, 'on' | 'source' | 'verify'> {
-  readonly sender: Sender
+  readonly sender: WebhookSender
   readonly onUnknownEvent: WebhookHandler<never> | undefined
   readonly firstSent: FirstSentOf | undefined
   readonly onEvent: ((event: WebhookReceiverEvent) => void) | undefined
@@ -110,10 +110,10 @@ type FirstSentOf = (event: never) => Date | undefined
  */
 export function resolveReceiverOptions<Req extends AnyRequest>(
   given: GivenReceiverOptions<Req>,
-  byDefault: Sender | null,
+  byDefault: WebhookSender | null,
 ): ResolvedReceiverOptions<Req> {
   const { parse } = Object(given) as GivenReceiverOptions<Req>
-  const sender = byDefault === null || parse !== undefined ? parsedSender(parse as Parse<ParsedEvent>) : byDefault
+  const sender = byDefault === null || parse !== undefined ? createParsedSender(parse as ParseDelivery<ParsedEvent>) : byDefault
   const options = resolveOptions<ReceiverOptions<Req>>('webhookReceiver()', given, {
     ...RECEIVER_OPTIONS,
     parse: { rule: aFunction, isRequired: byDefault === null },

@@ -8,19 +8,19 @@ import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './delivery/deliveries.js'
 import { type AnyRequest, createFetchDelivery, createNodeDelivery } from './delivery/delivery.js'
 import { createRefusalAnswer } from './delivery/refusal.js'
-import type { ParsedEvent, Sender } from './parse.js'
+import type { ParsedEvent, WebhookSender } from './parse.js'
 import { type GivenReceiverOptions, type ParsedReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
 
 /**
  * Receives deliveries. Without `next` (plain `node:http`) it responds to other paths, and to misuse, itself; to misuse also where `next`
  * takes no error.
  */
-export type Receive = (req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void) => void
+export type WebhookRequestListener = (req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void) => void
 
 /** A receiver for Express 4 and 5, Connect, and plain `node:http`. */
-export interface WebhookReceiver extends Receive {
+export interface WebhookReceiver extends WebhookRequestListener {
   /** The same for one URL that all types share: the path is ignored. With `parse` there is no difference. */
-  readonly handle: Receive
+  readonly handle: WebhookRequestListener
   /**
    * The same for a Fetch `Request`: Next.js, Hono, Workers, Deno, Bun. The handlers and the records are the same, so a
    * delivery that one form has handled is a repeat for the other. The body must be unread. With the payments service's events,
@@ -77,19 +77,19 @@ export function webhookReceiver<Event extends ParsedEvent, Req extends AnyReques
 /** Without `parse` the sender is `byDefault`. */
 export function createReceiver<Req extends AnyRequest>(
   given: GivenReceiverOptions<Req>,
-  byDefault: Sender | null,
+  byDefault: WebhookSender | null,
 ): WebhookReceiver {
   const options = resolveReceiverOptions(given, byDefault)
   const { typeInPath } = options.sender
   const deliveries = new Deliveries<Req>(options)
 
-  const receiver: Receive = (req, res, next) => {
+  const receiver: WebhookRequestListener = (req, res, next) => {
     if (!isOfNode(res)) return refuseMount(FOR, [req, res, next], INSTEAD)
     if (typeInPath === undefined) return handle(req, res, next)
     const type = typeInPath(targetOf(req))
     if (type !== null) void receive(deliveries, req as Req & IncomingMessage, res, next, type)
     else if (next !== undefined) next()
-    else send(req, res, deliveries.refused('path_unknown', {}))
+    else send(req, res, deliveries.refuse('path_unknown', {}))
   }
   function handle(this: unknown, req: IncomingMessage, res: ServerResponse, next?: (err?: unknown) => void): void {
     // Connect treats anything with a `handle` as an application: it sets `route` to the mount path and calls `handle`.
@@ -105,7 +105,7 @@ export function createReceiver<Req extends AnyRequest>(
     const type = typeInPath?.(request.url) ?? null
     const delivery = createFetchDelivery(request as Req & Request, waitUntil)
     const receiving = deliveries
-      .answerTo(delivery, type)
+      .handleDelivery(delivery, type)
       .then((answer) => (answer === null ? new Response(null, { status: 400 }) : toResponse(answer, request.method))) // Nobody reads that of a sender that has gone.
     waitFor({ waitUntil }, () => receiving.then(nothing, nothing)) // A sender that leaves must not end the handler.
     return receiving
@@ -140,7 +140,7 @@ async function receive<Req extends AnyRequest>(
 ): Promise<void> {
   try {
     if (isResponseBegun(res)) throw responseBegunError('webhook receiver', 'its sender cannot get the result')
-    const answer = await deliveries.answerTo(createNodeDelivery(req), typeOfPath)
+    const answer = await deliveries.handleDelivery(createNodeDelivery(req), typeOfPath)
     if (answer !== null) send(req, res, answer)
   } catch (error) {
     if (next !== undefined && !isWithoutErrorParameter(req, next)) return next(error)

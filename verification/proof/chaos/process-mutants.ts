@@ -84,8 +84,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a disconnect releases the key',
-    find: 'this.#stream?.clientLeft()',
-    replace: 'this.#stream?.clientLeft()\n    void this.#run.fail()',
+    find: 'this.#stream?.onClientLeft()',
+    replace: 'this.#stream?.onClientLeft()\n    void this.#run.fail()',
     check: 'S11',
   },
   {
@@ -116,7 +116,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'the client of an owner that lost its lease is forgotten',
-    find: 'this.#binding.sendOther(this, settled)',
+    find: 'this.#binding.sendReplacement(this, settled)',
     replace: '',
     check: 'L2',
   },

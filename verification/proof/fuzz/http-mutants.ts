@@ -19,9 +19,9 @@ export const mutants: readonly Mutant[] = [
   planted('S9', 'the fingerprint leaves the body out', OF_ALL, OF_ALL.replace('facts.body', 'null')),
   planted('S3', 'the order of members counts', 'Object.keys(value).sort()', 'Object.keys(value).reverse()'),
   planted('S3', "the key's field counts in the fingerprint", 'if (name === ignoredMember) continue', ''),
-  planted('S5', 'a body that nobody has read counts as empty', 'if (!isUnseen(facts)) return true', 'return true'),
+  planted('S5', 'a body that nobody has read counts as empty', 'if (!isBodyUnseen(facts)) return true', 'return true'),
   planted('L2', 'no body is too deep', 'if (depth === MAX_DEPTH) return TOO_DEEP', ''),
-  planted('S5', 'a fingerprint of its own may overlook the body', 'if (looksAtBody) checkWasRead(facts)', ''),
+  planted('S5', 'a fingerprint of its own may overlook the body', 'if (looksAtBody) assertBodyWasRead(facts)', ''),
   planted(
     'S5',
     'a body that was read elsewhere counts as an empty one',
@@ -142,8 +142,8 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S11',
     'a disconnect releases',
-    'this.#stream?.clientLeft()\n',
-    'this.#stream?.clientLeft()\n    void this.#run.fail()\n',
+    'this.#stream?.onClientLeft()\n',
+    'this.#stream?.onClientLeft()\n    void this.#run.fail()\n',
   ),
   planted(
     'S5',

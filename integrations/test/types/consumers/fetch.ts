@@ -3,8 +3,8 @@ import type { IdempotencyContext, Store } from 'once-per-key/core'
 import {
   type FetchHandler,
   type FetchIdempotencyOptions,
+  type HandlerWrapper,
   idempotency,
-  type Once,
   singleTenant,
 } from 'once-per-key/fetch'
 import { newSealingKey, type SealedOptions, sealed } from 'once-per-key/sealed'
@@ -20,7 +20,7 @@ const store: Store = sealed(inner, sealing)
 sealed(inner, {})
 
 const options: FetchIdempotencyOptions = { store, scope: (request) => request.headers.get('x-merchant') }
-const once: Once = idempotency(options)
+const once: HandlerWrapper = idempotency(options)
 idempotency({ store, scope: singleTenant, required: true })
 
 export const handler = once(async (_request, context) => {

@@ -1,8 +1,8 @@
 // Webhook events, with zod and without: the interfaces are real types either way.
 import {
-  type AboutDelivery,
   type AppSettings,
   type Beneficiary,
+  type DeliverySummary,
   hmacSha256,
   isKnownEvent,
   type KnownWebhookEvent,
@@ -62,7 +62,7 @@ false satisfies IsAny<WebhookReceiver>
 false satisfies IsAny<WebhookContext>
 false satisfies IsAny<Parameters<WebhookHandler<WebhookEvent>>[0]>
 false satisfies IsAny<typeof webhookEventTypes>
-false satisfies IsAny<AboutDelivery>
+false satisfies IsAny<DeliverySummary>
 false satisfies IsAny<ParsedEvent>
 false satisfies IsAny<ParsedReceiverOptions<ParsedEvent>>
 

@@ -21,7 +21,7 @@ import {
   waitFor,
 } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
-import { type Delivered, toIssues } from '../parse.js'
+import { type DeliveryReading, toIssues } from '../parse.js'
 import {
   createSourceReader,
   type HandlerOf,
@@ -30,12 +30,12 @@ import {
   type WebhookContext,
   type WebhookHandler,
 } from '../receiver-options.js'
-import { ACKNOWLEDGED, type AnyRequest, type Delivery, HandledDelivery } from './delivery.js'
+import { ACKNOWLEDGED, type AnyRequest, type Delivery, DeliveryAnswer } from './delivery.js'
 import {
-  type AboutDelivery,
-  cut,
+  type DeliverySummary,
   printByDefault,
   readEventSummary,
+  truncate,
   type WebhookReceiverEvent,
 } from './receiver-event.js'
 import { createRefusalAnswer, type ReceiverRefusalCode, toEventProblem } from './refusal.js'
@@ -66,7 +66,7 @@ export class Deliveries<Req extends AnyRequest> {
    * Counts as in progress for `idle()`: it may start a run even after its client has gone. A handler counts until it ends or its
    * lease is lost, since one may never end.
    */
-  async answerTo(delivery: Delivery<Req>, typeOfPath: string | null): Promise<Answer | null> {
+  async handleDelivery(delivery: Delivery<Req>, typeOfPath: string | null): Promise<Answer | null> {
     const decided = await this.#engine.during(() => this.#decide(delivery, typeOfPath))
     if (decided === null || !('run' in decided)) return decided
     const running = this.#run(decided, delivery.request)
@@ -76,25 +76,25 @@ export class Deliveries<Req extends AnyRequest> {
 
   async #decide(delivery: Delivery<Req>, typeOfPath: string | null): Promise<Answer | ToRun | null> {
     const { source, sender, maxBodyBytes } = this.#options
-    const about: AboutDelivery = typeof source === 'string' ? { source } : {}
-    if (delivery.method !== 'POST') return this.refused('method_not_allowed', about)
+    const about: DeliverySummary = typeof source === 'string' ? { source } : {}
+    if (delivery.method !== 'POST') return this.refuse('method_not_allowed', about)
     const isExpected = sender.contentType?.test(delivery.headers['content-type'] ?? '') ?? true
-    if (!isExpected) return this.refused('content_type_unsupported', about)
+    if (!isExpected) return this.refuse('content_type_unsupported', about)
 
     const raw = await delivery.readBody(maxBodyBytes)
     if (raw.kind === 'abandoned') return null
-    if (raw.kind === 'too_large') return this.refused('body_too_large', about)
-    if (raw.kind === 'encoded') return this.refused('content_type_unsupported', about)
-    if (!(await this.#isVerified(raw.bytes, delivery))) return this.refused('signature_refused', about)
+    if (raw.kind === 'too_large') return this.refuse('body_too_large', about)
+    if (raw.kind === 'encoded') return this.refuse('content_type_unsupported', about)
+    if (!(await this.#isVerified(raw.bytes, delivery))) return this.refuse('signature_refused', about)
 
     const scope = await this.#sourceIn(delivery)
-    if (typeof scope !== 'string') return this.refused('event_invalid', about, scope)
+    if (typeof scope !== 'string') return this.refuse('event_invalid', about, scope)
     const delivered = await sender.read(raw.bytes, delivery.headers)
     switch (delivered.refusal) {
       case 'body_malformed':
-        return this.refused('body_malformed', { source: scope })
+        return this.refuse('body_malformed', { source: scope })
       case 'event_invalid':
-        return this.refused('event_invalid', { source: scope, ...readEventSummary(delivered.of) }, delivered.issues)
+        return this.refuse('event_invalid', { source: scope, ...readEventSummary(delivered.of) }, delivered.issues)
       case null:
         return this.#decideOnEvent(delivered, scope, delivery, typeOfPath)
     }
@@ -115,7 +115,7 @@ export class Deliveries<Req extends AnyRequest> {
     }
   }
 
-  refused(code: Refused, about: AboutDelivery, issues?: readonly WebhookEventIssue[]): Answer {
+  refuse(code: Refused, about: DeliverySummary, issues?: readonly WebhookEventIssue[]): Answer {
     const told = issues?.slice(0, MOST_ISSUES)
     this.emit({ type: 'rejected', code, ...about, ...(told && { issues: told }) })
     return createRefusalAnswer(code, told)
@@ -127,24 +127,24 @@ export class Deliveries<Req extends AnyRequest> {
   }
 
   async #decideOnEvent(
-    { event, id, type, fingerprint }: Extract<Delivered, { refusal: null }>,
+    { event, id, type, fingerprint }: Extract<DeliveryReading, { refusal: null }>,
     scope: string,
     delivery: Delivery<Req>,
     typeOfPath: string | null,
   ): Promise<Answer | ToRun> {
-    const about = { source: scope, eventId: cut(id), eventType: cut(type) }
-    if (typeOfPath !== null && typeOfPath !== type) return this.refused('type_disagrees', about)
-    if (fingerprint === null) return this.refused('body_too_deep', about)
+    const about = { source: scope, eventId: truncate(id), eventType: truncate(type) }
+    if (typeOfPath !== null && typeOfPath !== type) return this.refuse('type_disagrees', about)
+    if (fingerprint === null) return this.refuse('body_too_deep', about)
     const handler = this.#handlerOf(type)
     if (handler === undefined) {
-      if (this.#options.sender.types !== null) return this.refused('event_unhandled', about)
+      if (this.#options.sender.types !== null) return this.refuse('event_unhandled', about)
       this.emit({ type: 'ignored', ...about })
       return ACKNOWLEDGED
     }
 
     const reading = this.#firstSentOf?.(event as never) ?? { firstSent: undefined }
     if ('fault' in reading) {
-      return this.refused('event_invalid', about, [{ path: '', message: `its time is invalid: ${reading.fault}` }])
+      return this.refuse('event_invalid', about, [{ path: '', message: `its time is invalid: ${reading.fault}` }])
     }
     const { firstSent } = reading
     const identity = { namespace: 'webhook', scope, key: eventKey(id), fingerprint, firstSent } as const
@@ -163,8 +163,8 @@ export class Deliveries<Req extends AnyRequest> {
   }
 
   async #run({ handler, event, run }: ToRun, req: Req): Promise<Answer> {
-    const delivery = new HandledDelivery(run)
-    run.heldBy(delivery)
+    const delivery = new DeliveryAnswer(run)
+    run.registerBuffer(delivery)
     const ended = await this.#endOf(handler, event, run)
     // A committed transaction completes the record, whatever the handler did afterwards.
     const answer = delivery.isAcknowledged ? ACKNOWLEDGED : ended

@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Answer, IdempotencyError } from '../../../core/index.js'
 import { bodyConsumedError, isBodyConsumed, isBodyLost } from '../../../fetch/request.js'
 import {
-  Gathered,
-  type HeldAnswer,
+  type AnswerBuffer,
+  ByteCollector,
   type RequestRun,
   readAtMost,
   toBodyStream,
@@ -73,7 +73,7 @@ function consumed(): IdempotencyError {
 export const ACKNOWLEDGED: Answer = { status: 200, statusMessage: '', headers: [], body: Buffer.alloc(0) }
 
 /** The answer inside a handler's transaction: the event counts as acknowledged once the transaction's work resolves. */
-export class HandledDelivery implements HeldAnswer {
+export class DeliveryAnswer implements AnswerBuffer {
   isAcknowledged = false
   readonly answersByReturning = true
   readonly #run: RequestRun
@@ -136,7 +136,7 @@ function bytesOf(value: unknown): Buffer | null {
 
 function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
   return new Promise((resolve) => {
-    const read = new Gathered()
+    const read = new ByteCollector()
     const finish = (raw: RawBody) => {
       req.off('data', onChunk).off('end', onEnd).off('close', onGone).off('error', onGone)
       resolve(raw)
@@ -147,7 +147,7 @@ function readStream(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
       if (read.byteLength + bytes.byteLength > maxBytes) finish(discard(req))
       else read.add(bytes)
     }
-    const onEnd = () => finish({ kind: 'whole', bytes: toBuffer(read.whole()) })
+    const onEnd = () => finish({ kind: 'whole', bytes: toBuffer(read.concat()) })
     const onGone = () => finish({ kind: 'abandoned' })
     req.on('data', onChunk).on('end', onEnd).on('close', onGone).on('error', onGone)
   })

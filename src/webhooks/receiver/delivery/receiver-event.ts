@@ -3,7 +3,7 @@ import type { IdempotencyEvent } from '../../../http/index.js'
 import type { WebhookEventIssue } from '../../events/event-error.js'
 import type { ReceiverRefusalCode } from './refusal.js'
 
-export interface AboutDelivery {
+export interface DeliverySummary {
   /** Who owns the event; absent if `source` is a function that was not called before the delivery was refused. */
   readonly source?: string
   /** The event's id, cut to 255 characters. */
@@ -23,7 +23,7 @@ export type WebhookReceiverEvent =
       readonly type: 'rejected'
       readonly code: Exclude<ReceiverRefusalCode, 'handler_failed' | 'receiver_failed'>
       readonly issues?: readonly WebhookEventIssue[]
-    } & AboutDelivery)
+    } & DeliverySummary)
   /** No handler exists for this type; it was acknowledged and nothing ran (only with `parse`). Id and type are cut as above. */
   | { readonly type: 'ignored'; readonly source: string; readonly eventId: string; readonly eventType: string }
   /** A handler threw; the sender got 500. Not `operation_taken`, by which a duplicate ends with `effects: 'in-transaction'`. */
@@ -38,16 +38,16 @@ export type WebhookReceiverEvent =
   | { readonly type: 'receiver_failed'; readonly error: unknown }
 
 /** Id and type of a delivery's event, cut short: a refused delivery may contain anything. */
-export function readEventSummary(sent: unknown): Pick<AboutDelivery, 'eventId' | 'eventType'> {
+export function readEventSummary(sent: unknown): Pick<DeliverySummary, 'eventId' | 'eventType'> {
   const { id, type } = (sent ?? {}) as { readonly id?: unknown; readonly type?: unknown }
   return {
-    ...(typeof id === 'string' && { eventId: cut(id) }),
-    ...(typeof type === 'string' && { eventType: cut(type) }),
+    ...(typeof id === 'string' && { eventId: truncate(id) }),
+    ...(typeof type === 'string' && { eventType: truncate(type) }),
   }
 }
 
 /** A sender's words, as far as they fit into a line of a log. */
-export function cut(text: string): string {
+export function truncate(text: string): string {
   return text.slice(0, MOST_CHARACTERS)
 }
 
@@ -97,7 +97,7 @@ function whyIn(event: Extract<WebhookReceiverEvent, { type: 'rejected' }>): stri
   const { eventType, issues = [] } = event
   const lines = issues
     .slice(0, MOST_ISSUES)
-    .map(({ path, message }) => `; ${cut(`${path || 'the event'}: ${message}`)}`)
+    .map(({ path, message }) => `; ${truncate(`${path || 'the event'}: ${message}`)}`)
   return harmless(`${eventType === undefined ? '' : `, type ${JSON.stringify(eventType)}`}${lines.join('')}`)
 }
 
