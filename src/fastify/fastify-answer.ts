@@ -187,22 +187,22 @@ export class FastifyAnswer implements AnswerBuffer {
 
   // --- in a transaction of the handler
 
-  entered(): void {
+  onTransactionBegin(): void {
     if (this.#isGiven || this.#reply.sent) throw transactionLateError()
     this.#entry = new ReplyCheckpoint(this.#reply)
   }
 
-  reset(): void {
+  onRollback(): void {
     this.#isGiven = false
     this.#entry?.restore()
   }
 
   /** Synchronous if the earlier hooks of `onSend` are. */
-  resolved(): MaybePromise<void> {
+  onWorkResolved(): MaybePromise<void> {
     return this.#entry?.waitUntilReceived()
   }
 
-  left(): void {
+  onTransactionEnd(): void {
     this.#entry?.unpatch()
     this.#entry = undefined
   }

@@ -155,17 +155,17 @@ class FetchExecution<Req> implements AnswerBuffer {
 
   // --- in a transaction of the handler
 
-  entered(): void {
+  onTransactionBegin(): void {
     if (this.#hasReturned) throw transactionLateError()
   }
 
-  reset(): void {
+  onRollback(): void {
     this.#given = undefined
     this.#reading = undefined
   }
 
   /** The Response that the work returns is the answer, or its `reply`, which needs no waiting. */
-  resolved(value: unknown): MaybePromise<void> {
+  onWorkResolved(value: unknown): MaybePromise<void> {
     if (isReply(value)) this.#replied(value)
     else if (isResponse(value)) return this.#responded(value)
   }

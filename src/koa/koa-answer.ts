@@ -152,18 +152,18 @@ export class KoaAnswer implements AnswerBuffer {
 
   // --- in a transaction of the handler
 
-  entered(): void {
+  onTransactionBegin(): void {
     if (this.#isGiven) throw transactionLateError()
     this.#notes = notesIn(this.#ctx.response)
   }
 
-  reset(): void {
+  onRollback(): void {
     this.#isGiven = false
     restoreNotes(this.#ctx, this.#notes)
   }
 
   /** The answer is in `ctx`, if anything was set since. Synchronous, unless it is a stream. */
-  resolved(): MaybePromise<void> {
+  onWorkResolved(): MaybePromise<void> {
     const { response } = this.#ctx
     if (Object.entries(notesIn(response)).every(([name, value]) => this.#notes[name] === value)) return
     const isStream = isStreamedBody(this.#ctx.body)

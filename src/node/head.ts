@@ -74,7 +74,7 @@ export function isAsciiHead(statusMessage: string, headers: HeaderPairs): boolea
 const NOT_ASCII = /[\x80-\xff]/
 
 /** A failure's status that is set after the head was handed over, as error handlers do, means that what was handed over is wrong. */
-export function isStatusChangedToFailure(head: ResponseHead | undefined, { statusCode }: ServerResponse): boolean {
+export function isHeadStale(head: ResponseHead | undefined, { statusCode }: ServerResponse): boolean {
   return head !== undefined && statusCode !== head.status && statusCode >= 400
 }
 

@@ -4,14 +4,7 @@ import { type MaybePromise, runAfterwards, transactionLateError } from '../core/
 import { isEventStream } from '../http/answer/answer.js'
 import type { AnswerBuffer, HeaderPairs, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
-import {
-  applyWriteHead,
-  canStream,
-  isStatusChangedToFailure,
-  isWholeBody,
-  mayHaveBody,
-  type ResponseHead,
-} from './head.js'
+import { applyWriteHead, canStream, isHeadStale, isWholeBody, mayHaveBody, type ResponseHead } from './head.js'
 import { getHeaderMap, getHeaderValue, ResponseCheckpoint } from './headers.js'
 import { BodyBuffer, copyBytes } from './held-body.js'
 import { StreamedResponse } from './held-stream.js'
@@ -134,8 +127,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
       return
     }
     const isFirst = this.#state === 'holding' || this.#state === 'streaming'
-    if (isFirst && (this.#stream?.isWrong ?? isStatusChangedToFailure(this.#head, this.#res)))
-      return void this.destroy(undefined)
+    if (isFirst && (this.#stream?.isWrong ?? isHeadStale(this.#head, this.#res))) return void this.destroy(undefined)
     if (isFirst && last) this.#accept(last, encoding, 'end')
     else if (isFirst) this.#handOver('end')
     if (done !== undefined) this.#res.once('finish', done)
@@ -255,29 +247,29 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
 
   // --- what a transaction of the handler does
 
-  entered(): void {
+  onTransactionBegin(): void {
     if (this.#state !== 'holding' || this.#head !== undefined) throw transactionLateError()
-    this.framework?.entered?.()
+    this.framework?.onTransactionBegin?.()
     this.#entry = new ResponseCheckpoint(this.#res)
   }
 
-  reset(): void {
+  onRollback(): void {
     this.#head = undefined
     this.#hangsUp = false
     this.#body.takeBytes()
     this.#entry?.restore()
     if (this.#state === 'ended') this.#become('holding')
-    this.framework?.reset()
+    this.framework?.onRollback()
   }
 
-  resolved(value: unknown): MaybePromise<void> {
+  onWorkResolved(value: unknown): MaybePromise<void> {
     this.#entry?.assertNotStreamed()
-    return this.framework?.resolved(value)
+    return this.framework?.onWorkResolved(value)
   }
 
-  left(): void {
+  onTransactionEnd(): void {
     this.#entry = undefined
-    this.framework?.left?.()
+    this.framework?.onTransactionEnd?.()
   }
 
   // --- what its client does

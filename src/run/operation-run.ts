@@ -103,7 +103,7 @@ export class OperationRun implements AnswerSource {
 
   // --- in a transaction: the value of its work is the result
 
-  entered(): void {
+  onTransactionBegin(): void {
     let close!: () => void
     const over = new Promise<void>((resolve) => {
       close = resolve
@@ -111,21 +111,21 @@ export class OperationRun implements AnswerSource {
     this.#open = { over, close }
   }
 
-  reset(): void {
+  onRollback(): void {
     this.#end = undefined
   }
 
-  resolved(value: unknown): void {
+  onWorkResolved(value: unknown): void {
     this.#ended(value)
   }
 
   /** The result is what the function returns. */
-  leftBehind(): boolean {
-    this.left()
+  onWorkLeftBehind(): boolean {
+    this.onTransactionEnd()
     return true
   }
 
-  left(): void {
+  onTransactionEnd(): void {
     this.#open?.close()
     this.#open = undefined
   }
@@ -134,9 +134,9 @@ export class OperationRun implements AnswerSource {
     return false // What the function throws behind its transaction is offered as a failure.
   }
 
-  timeOver(): void {}
+  onTimeOver(): void {}
 
-  answerOf(given: unknown): Answer {
+  toStoredAnswer(given: unknown): Answer {
     try {
       return this.#terms.results.kept(given).answer
     } catch (cause) {

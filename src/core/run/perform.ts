@@ -143,7 +143,7 @@ export class EffectPerformer {
       case 'refuse':
         return this.#refuse(effect.because)
       case 'abandon':
-        return this.#run.source?.timeOver()
+        return this.#run.source?.onTimeOver()
       case 'end':
         return this.#close()
     }

@@ -89,36 +89,36 @@ export interface Completion {
 /** Makes the answer of a run, for transactions: implemented by a binding. */
 export interface AnswerSource {
   /**
-   * A transaction opens: nothing of the response is sent until `left`.
+   * A transaction opens: nothing of the response is sent until `onTransactionEnd`.
    *
    * @throws IdempotencyError `transaction_late`: the response has begun.
    */
-  entered(): void
-  /** Discards the response since `entered` and restores the state at that time. */
-  reset(): void
+  onTransactionBegin(): void
+  /** Discards the response since `onTransactionBegin` and restores the state at that time. */
+  onRollback(): void
   /**
    * The work of the transaction resolved with `value`. If that is the answer, ends the run with it.
    *
    * @throws IdempotencyError `transaction_streamed`: the answer is not whole.
    */
-  resolved(value: unknown): MaybePromise<void>
+  onWorkResolved(value: unknown): MaybePromise<void>
   /**
    * The transaction was rolled back, but its work still runs. Returns whether the work cannot give an answer any more: what is
    * answered from now on is the handler's own.
    */
-  leftBehind(): boolean
-  /** The transaction ended; if it was not committed, `reset` was called before. */
-  left(): void
+  onWorkLeftBehind(): boolean
+  /** The transaction ended; if it was not committed, `onRollback` was called before. */
+  onTransactionEnd(): void
   /** The handler waits for nothing any more: if its answer is discarded, it gives no other. */
   readonly hasStopped: boolean
   /** `maxRunMs` has passed: whoever waits for an answer that was discarded, and that no other has followed, is told to retry. */
-  timeOver(): void
+  onTimeOver(): void
   /**
    * The stored form of an answer that was given by hand.
    *
    * @throws IdempotencyError `arguments_invalid`.
    */
-  answerOf(given: unknown): Answer
+  toStoredAnswer(given: unknown): Answer
 }
 
 /** The ends of the run that are offered to an open transaction, until its outcome is known. */

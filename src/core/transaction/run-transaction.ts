@@ -53,7 +53,7 @@ export class RunTransaction implements OpenTransaction {
   constructor(run: Run, kind: 'transaction' | 'step') {
     run.assertMayTransact()
     this.#holdsAnswer = kind === 'transaction'
-    if (this.#holdsAnswer) run.source?.entered()
+    if (this.#holdsAnswer) run.source?.onTransactionBegin()
     this.#run = run
     run.enter(this)
     waitBegan()
@@ -202,7 +202,7 @@ export class RunTransaction implements OpenTransaction {
    */
   resolved(value: unknown): MaybePromise<Completion | null> {
     this.#isResolving = true
-    return whenever(this.#run.source?.resolved(value), () => {
+    return whenever(this.#run.source?.onWorkResolved(value), () => {
       this.#isResolving = false
       const { end } = this.#offered
       if (end === undefined) throw transactionMisuseError('transaction_unanswered')
@@ -290,7 +290,7 @@ export class RunTransaction implements OpenTransaction {
   #discard(): void {
     this.isCompleting = false
     this.#offered.discard()
-    if (!this.#offered.areFailed) this.#run.source?.reset()
+    if (!this.#offered.areFailed) this.#run.source?.onRollback()
   }
 
   /** It was rolled back: the run continues, as soon as the work has settled. */
@@ -303,7 +303,7 @@ export class RunTransaction implements OpenTransaction {
     const over = new Promise<void>((wake) => (resolve = wake))
     this.#left = { over, resolve }
     this.isCompleting = false
-    const isSeparate = this.#run.source?.leftBehind() ?? false
+    const isSeparate = this.#run.source?.onWorkLeftBehind() ?? false
     this.#isHandlers = isSeparate && !this.#isResolving
     this.#run.lease.resume()
     void call.settled.then(() => this.#workSettled())
@@ -326,7 +326,7 @@ export class RunTransaction implements OpenTransaction {
     this.isCompleting = false
     waitEnded()
     this.#run.leave()
-    if (this.#holdsAnswer) this.#run.source?.left()
+    if (this.#holdsAnswer) this.#run.source?.onTransactionEnd()
     const settled = ends?.()
     this.#run.lease.resume()
     this.#left?.resolve()

@@ -330,7 +330,7 @@ export async function completeByHand(
 export function readAnswerByHand(run: Run, answer: unknown): Answer {
   run.assertClaimed('completeIn')
   run.assertMayCommit()
-  return run.source === undefined ? (answer as Answer) : run.source.answerOf(answer)
+  return run.source === undefined ? (answer as Answer) : run.source.toStoredAnswer(answer)
 }
 
 /** @throws IdempotencyError `context_missing`, `context_foreign` */

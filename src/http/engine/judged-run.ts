@@ -139,35 +139,35 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
     this.hasStopped = true
   }
 
-  entered(): void {
-    this.#response?.entered?.()
+  onTransactionBegin(): void {
+    this.#response?.onTransactionBegin?.()
   }
 
-  reset(): void {
+  onRollback(): void {
     this.#hasEnd = false
     this.#end = undefined
     this.forgetError()
-    this.#response?.reset()
+    this.#response?.onRollback()
   }
 
-  resolved(value: unknown): MaybePromise<void> {
-    return this.#response?.resolved(value)
+  onWorkResolved(value: unknown): MaybePromise<void> {
+    return this.#response?.onWorkResolved(value)
   }
 
-  leftBehind(): boolean {
+  onWorkLeftBehind(): boolean {
     return this.#response?.answersByReturning ?? false
   }
 
-  left(): void {
-    this.#response?.left?.()
+  onTransactionEnd(): void {
+    this.#response?.onTransactionEnd?.()
   }
 
-  timeOver(): void {
+  onTimeOver(): void {
     if (this.#hasEnd || this.#run.isInTransaction) return
     for (const tell of this.#discarded) tell(this.#rules.inHttp(createUnconfirmedRefusal(this.#rules.options)))
   }
 
-  answerOf(given: unknown): Answer {
+  toStoredAnswer(given: unknown): Answer {
     const { options, functions } = this.#rules
     return toStoredAnswer(readAnswer(given, options.maxAnswerBytes), functions.keepHeader)
   }

@@ -11,7 +11,7 @@ import type { IdempotencyOptions } from '../options/options.js'
 import type { IdempotencyEvent } from '../options/problem.js'
 import type { HeaderPairs, RequestFacts } from '../request/facts.js'
 import { readsBody } from '../request/request-body.js'
-import { createRequestIdentifier, type RequestIdentification } from '../request/request-identity.js'
+import { createRequestIdentifier, type IdentityReading } from '../request/request-identity.js'
 import { addExtraHeaders, isInsideItself, JudgedRun } from './judged-run.js'
 import { type Controls, createOperator, type Operator } from './operator.js'
 import { createOptionFunctions, RequestRules } from './option-functions.js'
@@ -69,14 +69,14 @@ export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req
 class Decider<Req> implements RequestEngine<Req> {
   readonly #rules: RequestRules<Req>
   readonly #engine: OperationEngine
-  readonly #identityOf: (facts: RequestFacts<Req>) => MaybePromise<RequestIdentification>
+  readonly #identityOf: (facts: RequestFacts<Req>) => MaybePromise<IdentityReading>
   readonly #emit: (event: IdempotencyEvent) => void
   #operator: Operator | undefined
 
   constructor(
     rules: RequestRules<Req>,
     engine: OperationEngine,
-    identityOf: (facts: RequestFacts<Req>) => MaybePromise<RequestIdentification>,
+    identityOf: (facts: RequestFacts<Req>) => MaybePromise<IdentityReading>,
     emit: (event: IdempotencyEvent) => void,
   ) {
     this.#rules = rules
@@ -97,7 +97,7 @@ class Decider<Req> implements RequestEngine<Req> {
       : this.#decideOn(identified, facts)
   }
 
-  #decideOn(identified: RequestIdentification, facts: RequestFacts<Req>): MaybePromise<Decision> {
+  #decideOn(identified: IdentityReading, facts: RequestFacts<Req>): MaybePromise<Decision> {
     switch (identified.kind) {
       case 'bypass':
         traceEvent(BYPASSED)

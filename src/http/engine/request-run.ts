@@ -68,8 +68,8 @@ export interface RequestRun {
 
 /** The holder of a response, for transactions: what the work sends is held until after the COMMIT, or discarded. */
 export interface AnswerBuffer
-  extends Pick<AnswerSource, 'reset' | 'resolved'>,
-    Partial<Pick<AnswerSource, 'entered' | 'left'>> {
+  extends Pick<AnswerSource, 'onRollback' | 'onWorkResolved'>,
+    Partial<Pick<AnswerSource, 'onTransactionBegin' | 'onTransactionEnd'>> {
   /**
    * The handler answers with what it returns, so work that its transaction has left behind cannot answer any more. Absent: work writes
    * to the response as the handler does.

@@ -24,12 +24,14 @@ import {
 import { bodyNotParsedError, isBodyUnseen } from './sent-body.js'
 
 /** What a request is: not covered, refused, or an operation with an identity. */
-export type RequestIdentification =
+export type IdentityReading =
   | { readonly kind: 'bypass' }
   | (RejectedRequest & { readonly extraHeaders?: HeaderPairs | undefined })
   | { readonly kind: 'identified'; readonly identity: Identity; readonly extraHeaders?: HeaderPairs | undefined }
 
-const BYPASS: RequestIdentification = { kind: 'bypass' }
+type Identifier<Req> = (facts: RequestFacts<Req>) => MaybePromise<IdentityReading>
+
+const BYPASS: IdentityReading = { kind: 'bypass' }
 
 /**
  * Returns a reader of requests, by the options: whether they are covered, their scope and key, their fingerprint, and when they
@@ -37,18 +39,14 @@ const BYPASS: RequestIdentification = { kind: 'bypass' }
  *
  * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
  */
-export function createRequestIdentifier<Req>(
-  options: ResolvedOptions<Req>,
-): (facts: RequestFacts<Req>) => MaybePromise<RequestIdentification> {
-  const identityOf = undatedReader(options)
+export function createRequestIdentifier<Req>(options: ResolvedOptions<Req>): Identifier<Req> {
+  const identityOf = createUndatedIdentifier(options)
   if (options.firstSent === undefined) return identityOf
   const firstSentOf = createFirstSentReader(options.firstSent, options.clockSkewMs)
   return (facts) => whenever(identityOf(facts), (one) => dated(one, firstSentOf, facts.request))
 }
 
-function undatedReader<Req>(
-  options: ResolvedOptions<Req>,
-): (facts: RequestFacts<Req>) => MaybePromise<RequestIdentification> {
+function createUndatedIdentifier<Req>(options: ResolvedOptions<Req>): Identifier<Req> {
   const { header, required, legacyKey, scope, skip } = options
   const methods = new Set(options.methods)
   const headerName = header.toLowerCase()
@@ -72,7 +70,7 @@ function undatedReader<Req>(
     facts: RequestFacts<Req>,
     inHeader: KeyHeader | null,
     legacy: KeyReading | null,
-  ): MaybePromise<RequestIdentification> {
+  ): MaybePromise<IdentityReading> {
     return whenever(callOption(skip, facts.request, Boolean, skipFailed), (isSkipped) =>
       isSkipped ? BYPASS : covered(facts, inHeader, legacy),
     )
@@ -82,7 +80,7 @@ function undatedReader<Req>(
     facts: RequestFacts<Req>,
     inHeader: KeyHeader | null,
     legacy: KeyReading | null,
-  ): MaybePromise<RequestIdentification> {
+  ): MaybePromise<IdentityReading> {
     if (mayHideKey(legacyKey, facts) && (inHeader === null || whenBoth !== 'header')) return keyHidden(facts)
     const reading = chosenKey(inHeader, legacy, options)
     if (reading === null) {
@@ -128,7 +126,7 @@ function mayHideKey(legacyKey: LegacyKey | undefined, facts: RequestFacts): bool
 }
 
 /** @throws IdempotencyError `body_not_parsed`, where it is not the client's mistake. */
-function keyHidden(facts: RequestFacts): RequestIdentification {
+function keyHidden(facts: RequestFacts): IdentityReading {
   switch (facts.bodyFault) {
     case 'too_large':
       return TOO_LARGE
@@ -150,7 +148,7 @@ function named(
   fingerprint: string | RejectedRequest,
   extraHeaders: HeaderPairs | undefined,
   { isOnlyScope, keyPerPath }: Naming,
-): RequestIdentification {
+): IdentityReading {
   if (typeof fingerprint === 'string') {
     const identity = { scope, key, path: keyPerPath ? stripQuery(facts.target) : undefined, fingerprint, isOnlyScope }
     return { kind: 'identified', identity, extraHeaders }
@@ -166,16 +164,16 @@ async function namedLater<Req>(
   fingerprintOf: (facts: RequestFacts<Req>) => MaybePromise<string | RejectedRequest>,
   extraHeaders: HeaderPairs | undefined,
   naming: Naming,
-): Promise<RequestIdentification> {
+): Promise<IdentityReading> {
   return named(await scope, key, facts, await fingerprintOf(facts), extraHeaders, naming)
 }
 
 /** With the time at which it was first sent, if it is covered and has a key. */
 function dated<Req>(
-  identified: RequestIdentification,
+  identified: IdentityReading,
   firstSentOf: (request: Req) => FirstSentReading,
   request: Req,
-): RequestIdentification {
+): IdentityReading {
   if (identified.kind !== 'identified') return identified
   const { identity, extraHeaders } = identified
   const reading = firstSentOf(request)

@@ -82,11 +82,11 @@ export class DeliveryAnswer implements AnswerBuffer {
     this.#run = run
   }
 
-  reset(): void {
+  onRollback(): void {
     this.isAcknowledged = false
   }
 
-  resolved(): void {
+  onWorkResolved(): void {
     this.isAcknowledged = true
     void this.#run.settle(ACKNOWLEDGED)
   }
