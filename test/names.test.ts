@@ -50,9 +50,6 @@ const NOT_YET: readonly string[] = [
   'adapters/sqlite/records.ts: recordIn has no verb in front of its preposition',
   'src/core/events/trace.ts: traced has no verb',
   'src/core/options/validation.ts: oneOf has no verb in front of its preposition',
-  'src/testing/seen.ts: failed has no verb',
-  'src/testing/seen.ts: refused has no verb',
-  'src/testing/situations.ts: completed has no verb',
 ]
 
 /** Words that end like a participle, or are written like one, and are something else. */
