@@ -30,15 +30,15 @@ import {
 import { PoolTurns } from '../sql/clients.js'
 import { SweepTimer } from '../sql/sweep-timer.js'
 import { isEnded } from './connection/client.js'
-import { Database } from './connection/database.js'
+import { MySqlDatabase } from './connection/database.js'
 import { MySqlStoreError } from './errors.js'
 import { type MySqlStoreOptions, readOptions, readPrefix, type SchemaOptions } from './options.js'
-import { Records, unclaimedOn } from './rows/records.js'
-import { statementsOn } from './rows/statements.js'
+import { createUnclaimedCommands, MySqlRecords } from './rows/records.js'
+import { createRowStatements } from './rows/statements.js'
 import { schemaSql, schemaStatements } from './rows/table.js'
 import { Walks } from './rows/walks.js'
 import type { AnyTransactions, TransactionOptionsOf, TxOf } from './transactions/clients.js'
-import { InTransaction } from './transactions/in-transaction.js'
+import { MySqlTransactionStatements } from './transactions/in-transaction.js'
 
 /**
  * Keeps records in MySQL 8.0.19 or later, or in MariaDB 10.6 or later, for many processes. Each record is a row, and each statement a
@@ -55,15 +55,15 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   /** For `effects: 'in-transaction'`, which needs the option `transactions`. */
   readonly unclaimed: Unclaimed | undefined
   readonly #turns: PoolTurns
-  readonly #database: Database
-  readonly #records: Records
+  readonly #database: MySqlDatabase
+  readonly #records: MySqlRecords
   /** Of claims, looks and releases. */
-  readonly #urgent: Records
+  readonly #urgent: MySqlRecords
   readonly #walks: Walks
   readonly #sweeps: boolean
   readonly #timer: SweepTimer
   /** `undefined`: the application did not give `transactions`. */
-  readonly #transactions: InTransaction | undefined
+  readonly #transactions: MySqlTransactionStatements | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
@@ -71,13 +71,14 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     const { pool, prefix, sweeps, transactions } = readOptions(options)
     this.place = prefix
     this.#turns = new PoolTurns((event) => this.#emit(event), 'connectionLimit', MySqlStoreError)
-    this.#database = new Database(pool, prefix, this.#turns)
-    const statements = statementsOn(prefix)
-    this.#records = new Records(this.#database, statements)
-    this.#urgent = new Records(this.#database, statements, true)
+    this.#database = new MySqlDatabase(pool, prefix, this.#turns)
+    const statements = createRowStatements(prefix)
+    this.#records = new MySqlRecords(this.#database, statements)
+    this.#urgent = new MySqlRecords(this.#database, statements, true)
     this.#walks = new Walks(this.#database, statements)
-    this.#transactions = transactions && new InTransaction(transactions, this.#database, statements, this.#records)
-    this.unclaimed = transactions && unclaimedOn(this.#records, this.#urgent)
+    this.#transactions =
+      transactions && new MySqlTransactionStatements(transactions, this.#database, statements, this.#records)
+    this.unclaimed = transactions && createUnclaimedCommands(this.#records, this.#urgent)
     this.#sweeps = sweeps
     this.#timer = new SweepTimer({
       step: (pace) => this.#walks.sweepInTurn(pace),
@@ -252,7 +253,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     this.#listeners.push(safeListener(listener))
   }
 
-  #ofApplication(): InTransaction {
+  #ofApplication(): MySqlTransactionStatements {
     if (this.#transactions === undefined) throw transactionsMissingError('the MySqlStore')
     return this.#transactions
   }

@@ -1,5 +1,5 @@
 import { type OptionRule, type OptionTable, optionRules, resolveOptions } from '../../src/core/index.js'
-import { coreOf, EXPECTED_POOL, isPool, type MySqlPool } from './connection/client.js'
+import { EXPECTED_POOL, getCorePool, isPool, type MySqlPool } from './connection/client.js'
 import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions/clients.js'
 
 export interface SchemaOptions {
@@ -50,7 +50,7 @@ export function readPrefix(options: SchemaOptions): string {
 }
 
 function isSamePool(pool: unknown, transactions: unknown): boolean {
-  return isPool(pool) && isPool(transactions) && coreOf(pool) === coreOf(transactions)
+  return isPool(pool) && isPool(transactions) && getCorePool(pool) === getCorePool(transactions)
 }
 
 /** The store changes its sessions, which are then not the application's. */

@@ -19,12 +19,12 @@ export function statement(sql: string): (...values: StatementValue[]) => Stateme
 }
 
 /** The whole statement as a text, in which nothing must be escaped. */
-export function literally({ strings, values }: Statement): string {
+export function toLiteralSql({ strings, values }: Statement): string {
   return strings.reduce((sql, piece, i) => `${sql}${literal(values[i - 1] as StatementValue)}${piece}`)
 }
 
 /** How many bytes it has at most, however a client writes its values. */
-export function sizeOf({ text, values }: Statement): number {
+export function computeStatementBytes({ text, values }: Statement): number {
   return values.reduce<number>(
     (sum, value) => sum + (Buffer.isBuffer(value) ? 2 * value.length : 0) + LONGEST,
     text.length,
@@ -38,6 +38,6 @@ function literal(value: StatementValue): string {
   return Buffer.isBuffer(value) ? `X'${value.toString('hex')}'` : `${value}`
 }
 
-export function bytes(text: string): Buffer {
+export function encodeUtf8(text: string): Buffer {
   return Buffer.from(text, 'utf8')
 }

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { ignored, limitSilence, type PoolTurns, staysReadOnly } from '../sql/clients.js'
+import { hasLongBeenReadOnly, ignoreError, limitSilence, type PoolTurns } from '../sql/clients.js'
 import { withoutStatement } from '../sql/errors.js'
 import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './statements.js'
@@ -58,7 +58,7 @@ export function isEnded(pool: PostgresPool): boolean {
  * `prepares`: whether statements with a name are prepared, once for each connection.
  */
 export function sendOver(pool: PostgresPool, turns: PoolTurns, prepares: boolean): Send {
-  heedFromTheStart(pool)
+  watchErrorsFromStart(pool)
   return async (statement, isUrgent) => {
     const connection = await (pool.idleCount > 0
       ? pool.connect()
@@ -67,10 +67,10 @@ export function sendOver(pool: PostgresPool, turns: PoolTurns, prepares: boolean
           () => pool.waitingCount,
           isUrgent,
         ))
-    connection.on('error', ignored)
+    connection.on('error', ignoreError)
     let isGood = false
     try {
-      const result = await answered(sendOn(connection, statement, prepares))
+      const result = await limitQuery(sendOn(connection, statement, prepares))
       isGood = true
       return result
     } catch (error) {
@@ -78,14 +78,14 @@ export function sendOver(pool: PostgresPool, turns: PoolTurns, prepares: boolean
       throw statement.values.length === 0 ? error : withoutStatement(error)
     } finally {
       connection.release(!isGood)
-      connection.off('error', ignored)
+      connection.off('error', ignoreError)
     }
   }
 }
 
 /** Whether the connection is to a server that is no primary any more: another connection may be to the new one. */
 export function isDemoted(connection: PostgresConnection, error: unknown): boolean {
-  return isReadOnly(error) && staysReadOnly(connection)
+  return isReadOnly(error) && hasLongBeenReadOnly(connection)
 }
 
 export function sendOn(
@@ -110,17 +110,17 @@ interface Preparing {
  * Without a listener, a session that the database ends would crash the process. `connect` resolves too late to add one: the
  * end may come in the same packet as the beginning.
  */
-export function heedFromTheStart(pool: PostgresPool): void {
+export function watchErrorsFromStart(pool: PostgresPool): void {
   if (HEEDED.has(pool)) return
   HEEDED.add(pool)
   const fresh = new Set<PostgresConnection>() // One that comes too late for many is acquired as often, at once.
   pool.on?.('acquire', (connection) => {
     if (fresh.has(connection)) return
     fresh.add(connection)
-    connection.on('error', ignored)
+    connection.on('error', ignoreError)
     setImmediate(() => {
       fresh.delete(connection)
-      connection.off('error', ignored) // Whoever acquired it has a listener by now.
+      connection.off('error', ignoreError) // Whoever acquired it has a listener by now.
     })
   })
 }
@@ -128,7 +128,7 @@ export function heedFromTheStart(pool: PostgresPool): void {
 const HEEDED = new WeakSet<PostgresPool>()
 
 /** Rejects if the server stays silent. */
-export function answered<Result>(query: Promise<Result>): Promise<Result> {
+export function limitQuery<Result>(query: Promise<Result>): Promise<Result> {
   return limitSilence(query, PostgresStoreError)
 }
 
@@ -149,7 +149,7 @@ export type PipedResult =
   | { readonly error: unknown }
 
 /** Whether several statements can be sent over the connection in one round trip. */
-export function pipes(connection: PostgresConnection): boolean {
+export function canPipeline(connection: PostgresConnection): boolean {
   const { connection: protocol, pipeline } = connection as {
     readonly connection?: Partial<Protocol> | null
     /** An option of the application's pool: `pg` then pipelines by itself, and takes no `Submittable`. */
@@ -164,7 +164,7 @@ export function pipes(connection: PostgresConnection): boolean {
  * Sends statements in one round trip; those with a name are prepared. Resolves with a result for each that was carried
  * out, and the error after them, if any. Their rows are of text alone.
  */
-export function piped(
+export function sendPipelined(
   connection: PostgresConnection,
   statements: readonly SentStatement[],
 ): Promise<readonly PipedResult[]> {

@@ -2,13 +2,13 @@ import { type PoolTurns, retryConflicts } from '../sql/clients.js'
 import { withoutStatement } from '../sql/errors.js'
 import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
 import { isSerializationFailure, storeError } from './errors.js'
-import { type Row, rowOf, rowsOf } from './reply.js'
+import { type Row, requireRow, requireRows } from './reply.js'
 
 /**
  * Sends a statement, and retries it if the database rolled it back in favour of another one: under REPEATABLE READ and
  * SERIALIZABLE that is how commands on one record are serialized.
  */
-export class Database {
+export class PostgresDatabase {
   readonly #send: Send
   readonly #schema: string
 
@@ -24,12 +24,12 @@ export class Database {
 
   /** @throws PostgresStoreError */
   async rows(statement: SentStatement): Promise<readonly Row[]> {
-    return rowsOf(await this.#answerTo(statement))
+    return requireRows(await this.#answerTo(statement))
   }
 
   /** @throws PostgresStoreError */
   async row(statement: SentStatement, isUrgent = false): Promise<Row> {
-    return rowOf(await this.#answerTo(statement, isUrgent))
+    return requireRow(await this.#answerTo(statement, isUrgent))
   }
 
   #answerTo(statement: SentStatement, isUrgent = false): Promise<unknown> {

@@ -16,7 +16,7 @@ import {
   type PostgresStoreErrorCode,
   storeError,
 } from './errors.js'
-import { readEntered, recordedIn, rowOf, text } from './reply.js'
+import { parseRecordedResult, readEntered, readText, requireRow } from './reply.js'
 import type { Statement, Statements } from './statements.js'
 import type { OpenedTransactions } from './transactions.js'
 
@@ -27,7 +27,7 @@ import type { OpenedTransactions } from './transactions.js'
  * @throws PostgresStoreError with one of the codes for transactions; any other database error unchanged, so that the
  * code that opened the transaction can recognise a serialization failure and retry.
  */
-export class InTransaction<Tx, Options> implements Transactions<Tx, Options> {
+export class PostgresTransactionStatements<Tx, Options> implements Transactions<Tx, Options> {
   readonly #client: OpenedTransactions<Tx, Options>
   readonly #statements: Statements
   readonly #schema: string
@@ -53,13 +53,13 @@ export class InTransaction<Tx, Options> implements Transactions<Tx, Options> {
    */
   async mark(tx: Tx, token: string, idleMs: number): Promise<boolean> {
     const result = await this.#send(tx, this.#statements.mark(token, idleMs))
-    this.#admitsRenewals = text(rowOf(result), 'isolation') === 'read committed'
+    this.#admitsRenewals = readText(requireRow(result), 'isolation') === 'read committed'
     return this.#admitsRenewals
   }
 
   /** Locks the record until the transaction ends, makes it uncertain, and reads the step of this label. */
   async step(tx: Tx, key: string, token: string, label: string): Promise<RecordedResult> {
-    return recordedIn(rowOf(await this.#send(tx, this.#statements.step(key, token, label))))
+    return parseRecordedResult(requireRow(await this.#send(tx, this.#statements.step(key, token, label))))
   }
 
   async stepDone(tx: Tx, key: string, token: string, change: StepChange): Promise<void> {
@@ -72,7 +72,7 @@ export class InTransaction<Tx, Options> implements Transactions<Tx, Options> {
   }
 
   async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
-    return readEntered(rowOf(await this.#send(tx, this.#statements.enter(key, entry))))
+    return readEntered(requireRow(await this.#send(tx, this.#statements.enter(key, entry))))
   }
 
   /** The last statement of a transaction that takes the key. It writes the completed record, only over the one that the look has shown. */

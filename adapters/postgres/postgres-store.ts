@@ -30,15 +30,21 @@ import {
 import { PoolTurns } from '../sql/clients.js'
 import { SweepTimer } from '../sql/sweep-timer.js'
 import { isEnded } from './client.js'
-import { Database } from './database.js'
+import { PostgresDatabase } from './database.js'
 import { PostgresStoreError } from './errors.js'
-import { InTransaction } from './in-transaction.js'
+import { PostgresTransactionStatements } from './in-transaction.js'
 import { type PostgresStoreOptions, readOptions, readSchema, type SchemaOptions } from './options.js'
-import { integer, type Row, readBegun, readDone, readInspected, readListed } from './reply.js'
+import { type Row, readBegun, readDone, readInspected, readInteger, readListed } from './reply.js'
 import { migrationSql, REVISION, schemaSql } from './schema/schema.js'
-import { type Statement, type Statements, statementsOf } from './statements.js'
+import { createStatements, type Statement, type Statements } from './statements.js'
 import { BLOCKS_A_STEP, sweepAll, sweepInTurn } from './sweeps.js'
-import { type AnyTransactions, opened, type TransactionOptionsOf, type TxOf, unclaimedOn } from './transactions.js'
+import {
+  type AnyTransactions,
+  createUnclaimedCommands,
+  type TransactionOptionsOf,
+  type TxOf,
+  toOpenedTransactions,
+} from './transactions.js'
 
 /**
  * Keeps records in Postgres 14 or later, for many processes. Each record is a row, and each command a database
@@ -55,12 +61,12 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   /** For `effects: 'in-transaction'`, which needs the option `transactions`. */
   readonly unclaimed: Unclaimed | undefined
   readonly #turns: PoolTurns
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #statements: Statements
   readonly #sweeps: boolean
   readonly #timer: SweepTimer
   /** `undefined`: the application did not give `transactions`. */
-  readonly #transactions: InTransaction<unknown, unknown> | undefined
+  readonly #transactions: PostgresTransactionStatements<unknown, unknown> | undefined
   readonly #listeners: ((event: StoreEvent) => void)[] = []
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
@@ -69,10 +75,12 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     if ('pool' in client && client.pool === transactions) warnOnce('ONCE_PER_KEY_SHARED_POOL', SHARED_POOL)
     this.place = schema
     this.#turns = new PoolTurns((event) => this.#emit(event), 'max', PostgresStoreError)
-    this.#database = new Database(client, schema, this.#turns, prepares)
-    this.#statements = statementsOf(schema)
-    this.#transactions = transactions && new InTransaction(opened(transactions, prepares), this.#statements, schema)
-    this.unclaimed = transactions && unclaimedOn((...sent) => this.#command(...sent), this.#statements)
+    this.#database = new PostgresDatabase(client, schema, this.#turns, prepares)
+    this.#statements = createStatements(schema)
+    this.#transactions =
+      transactions &&
+      new PostgresTransactionStatements(toOpenedTransactions(transactions, prepares), this.#statements, schema)
+    this.unclaimed = transactions && createUnclaimedCommands((...sent) => this.#command(...sent), this.#statements)
     this.#sweeps = sweeps
     this.#timer = new SweepTimer({
       step: (pace) => sweepInTurn(this.#database, this.#statements, pace),
@@ -238,7 +246,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     this.#listeners.push(safeListener(listener))
   }
 
-  #ofApplication(): InTransaction<unknown, unknown> {
+  #ofApplication(): PostgresTransactionStatements<unknown, unknown> {
     if (this.#transactions === undefined) throw transactionsMissingError('the PostgresStore')
     return this.#transactions
   }
@@ -253,7 +261,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   /** 0: the schema does not exist. */
   async #revision(): Promise<number> {
     try {
-      return integer(await this.#database.row(this.#statements.revision()), 'revision')
+      return readInteger(await this.#database.row(this.#statements.revision()), 'revision')
     } catch (error) {
       if (error instanceof PostgresStoreError && error.code === 'schema_missing') return 0
       throw error

@@ -14,27 +14,27 @@ import type {
   Step,
 } from '../../src/core/index.js'
 import { findRows } from '../sql/clients.js'
-import { headIn } from '../sql/record-columns.js'
+import { parseHead } from '../sql/record-columns.js'
 import { PostgresStoreError } from './errors.js'
 
 /** A row that one of the functions returned. */
 export type Row = Readonly<Record<string, unknown>>
 
-export function rowsOf(result: unknown): readonly Row[] {
+export function requireRows(result: unknown): readonly Row[] {
   const rows = findRows(result)
   if (rows === null) throw unexpected()
   return rows
 }
 
-export function rowOf(result: unknown): Row {
-  const [row] = rowsOf(result)
+export function requireRow(result: unknown): Row {
+  const [row] = requireRows(result)
   if (row === undefined) throw unexpected()
   return row
 }
 
 export function readBegun(row: Row): BeginReply {
-  if (text(row, 'reply') !== 'acquired') return { acquired: false, record: readRecord(row) }
-  const attempt = integer(row, 'attempt')
+  if (readText(row, 'reply') !== 'acquired') return { acquired: false, record: readRecord(row) }
+  const attempt = readInteger(row, 'attempt')
   const steps = stepsIn(row).map(readStep)
   const previous = previousOutcome(attempt, isUncertain(row))
   return { acquired: true, attempt, previousOutcome: previous, ...(steps.length > 0 && { steps }) }
@@ -59,30 +59,30 @@ function readShownStep([label, state]: unknown[]): ShownStep {
 }
 
 export function readLooked(row: Row): Looked {
-  if (text(row, 'reply') !== 'free') return { acquired: false, record: readRecord(row) }
-  const attempt = integer(row, 'attempt')
-  const seen = row.seen === null ? null : text(row, 'seen')
+  if (readText(row, 'reply') !== 'free') return { acquired: false, record: readRecord(row) }
+  const attempt = readInteger(row, 'attempt')
+  const seen = row.seen === null ? null : readText(row, 'seen')
   return { acquired: true, attempt, previousOutcome: previousOutcome(attempt, isUncertain(row)), seen }
 }
 
 export function readFenced(row: Row): Fenced {
-  if (text(row, 'reply') === 'locked') return { isTaken: true, record: null, isOwn: false }
-  return { isTaken: false, record: readInspected(row), isOwn: text(row, 'own') === 'true' }
+  if (readText(row, 'reply') === 'locked') return { isTaken: true, record: null, isOwn: false }
+  return { isTaken: false, record: readInspected(row), isOwn: readText(row, 'own') === 'true' }
 }
 
 export function readEntered(row: Row): Entered {
-  const reply = text(row, 'reply')
+  const reply = readText(row, 'reply')
   if (reply !== 'entered' && reply !== 'locked' && reply !== 'taken') throw unexpected()
   return reply
 }
 
 export function readDone(row: Row): CommandReply {
-  if (text(row, 'reply') === 'restored') return { ok: true, restored: true }
-  return text(row, 'reply') === 'ok' ? { ok: true } : { ok: false, record: readInspected(row) }
+  if (readText(row, 'reply') === 'restored') return { ok: true, restored: true }
+  return readText(row, 'reply') === 'ok' ? { ok: true } : { ok: false, record: readInspected(row) }
 }
 
 export function readInspected(row: Row): IdempotencyRecord | null {
-  if (text(row, 'reply') === 'none') return null
+  if (readText(row, 'reply') === 'none') return null
   const record = readRecord(row)
   const rows = stepsIn(row)
   if (record.state === 'completed' || rows.length === 0) return record
@@ -92,8 +92,8 @@ export function readInspected(row: Row): IdempotencyRecord | null {
 }
 
 /** Of a step inside a transaction. */
-export function recordedIn(row: Row): RecordedResult {
-  return text(row, 'reply') === 'recorded' ? { result: readBody(row.result) } : null
+export function parseRecordedResult(row: Row): RecordedResult {
+  return readText(row, 'reply') === 'recorded' ? { result: readBody(row.result) } : null
 }
 
 /** The last row contains the start of the next step, and, from revision 3 on, the names of the records that could not be read. */
@@ -101,34 +101,34 @@ export function readListed(rows: readonly Row[]): ListedRecords {
   const last = rows.at(-1)
   if (last === undefined) throw unexpected()
   const records = rows.slice(0, -1).map((row) => ({
-    key: text(row, 'name'),
+    key: readText(row, 'name'),
     record: readRecord(row),
-    retentionRemainingMs: integer(row, 'retention'),
+    retentionRemainingMs: readInteger(row, 'retention'),
   }))
-  const reply = text(last, 'reply')
+  const reply = readText(last, 'reply')
   const unreadable: string[] = reply.startsWith('[') ? JSON.parse(reply) : []
-  const next = last.block === null ? null : text(last, 'block')
+  const next = last.block === null ? null : readText(last, 'block')
   return { records, next, ...(unreadable.length > 0 && { unreadable }) }
 }
 
 function readRecord(row: Row): IdempotencyRecord {
-  const attempt = integer(row, 'attempt')
-  switch (text(row, 'reply')) {
+  const attempt = readInteger(row, 'attempt')
+  switch (readText(row, 'reply')) {
     case 'in-flight': {
-      const fingerprint = text(row, 'fingerprint')
+      const fingerprint = readText(row, 'fingerprint')
       return {
         state: 'in-flight',
         fingerprint,
         attempt,
         uncertain: isUncertain(row),
-        leaseRemainingMs: integer(row, 'lease'),
+        leaseRemainingMs: readInteger(row, 'lease'),
       }
     }
     case 'completed':
-      return { state: 'completed', fingerprint: text(row, 'fingerprint'), attempt, answer: readAnswer(row) }
+      return { state: 'completed', fingerprint: readText(row, 'fingerprint'), attempt, answer: readAnswer(row) }
     case 'failed': {
       const uncertain = isUncertain(row)
-      return { state: 'failed', fingerprint: uncertain ? text(row, 'fingerprint') : null, attempt, uncertain }
+      return { state: 'failed', fingerprint: uncertain ? readText(row, 'fingerprint') : null, attempt, uncertain }
     }
     default:
       throw unexpected()
@@ -144,11 +144,11 @@ function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
 /** `null` if the reply does not show it, because the fingerprint differs. */
 function readAnswer(row: Row): Answer | null {
   if (row.status === null) return null
-  return { status: integer(row, 'status'), ...readHead(text(row, 'head')), body: readBody(row.body) }
+  return { status: readInteger(row, 'status'), ...readHead(readText(row, 'head')), body: readBody(row.body) }
 }
 
 function readHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> {
-  const head = headIn(json)
+  const head = parseHead(json)
   if (head === null)
     throw new PostgresStoreError('record_unreadable', 'The head of the answer in the record is damaged.')
   return head
@@ -161,20 +161,20 @@ function readBody(body: unknown): Uint8Array | null {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 }
 
-export function text(row: Row, column: string): string {
+export function readText(row: Row, column: string): string {
   const value = row[column]
   if (typeof value !== 'string') throw unexpected()
   return value
 }
 
-export function integer(row: Row, column: string): number {
-  const digits = text(row, column)
+export function readInteger(row: Row, column: string): number {
+  const digits = readText(row, column)
   if (!/^-?\d+$/.test(digits)) throw unexpected()
   return Number(digits)
 }
 
 function isUncertain(row: Row): boolean {
-  return text(row, 'uncertain') === 'true'
+  return readText(row, 'uncertain') === 'true'
 }
 
 function unexpected(): PostgresStoreError {

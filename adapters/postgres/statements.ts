@@ -14,8 +14,8 @@ import type {
   Withheld,
 } from '../../src/core/index.js'
 import { createTemplate } from '../sql/clients.js'
-import { asciiHeadOf, asciiJson } from '../sql/record-columns.js'
-import { quoted } from './schema/schema.js'
+import { encodeAsciiHead, encodeAsciiJson } from '../sql/record-columns.js'
+import { toQuotedName } from './schema/schema.js'
 
 /** A statement for a client, in two forms: a text with `$1`, `$2` …, and the pieces of a tagged template. */
 export interface Statement {
@@ -30,10 +30,10 @@ export interface Statement {
 /** Only text and bytes: clients convert all other types differently. */
 export type StatementValue = string | Buffer | null
 
-export type Statements = ReturnType<typeof statementsOf>
+export type Statements = ReturnType<typeof createStatements>
 
-export function statementsOf(schemaName: string) {
-  const schema = quoted(schemaName)
+export function createStatements(schemaName: string) {
+  const schema = toQuotedName(schemaName)
   const own = ['text', 'text', 'text', 'bigint', 'boolean', 'bigint'] as const
 
   const begin = call(`${schema}.begin_v1`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
@@ -63,7 +63,7 @@ export function statementsOf(schemaName: string) {
       release(key, ...shownBy(given), `${given.failedMs}`),
     recordStep: (key: string, given: Ownership & StepChange & { readonly leaseMs: number }) => {
       const { leaseMs, label, order, state, result } = given
-      const change = [asciiJson(label), `${order}`, state, bytesOf(state === 'done' ? result : null)] as const
+      const change = [encodeAsciiJson(label), `${order}`, state, bytesOf(state === 'done' ? result : null)] as const
       return recordStep(key, ...shownBy(given), `${leaseMs}`, ...change)
     },
     inspect: (key: string) => inspect(key),
@@ -101,9 +101,9 @@ function insideOf(schema: string) {
     /** The first statement of a run's transaction; `idleMs`: after how long an inactive session is ended. */
     mark: (token: string, idleMs: number) => mark(token, `${idleMs}`),
     /** Locks the record and makes it uncertain. */
-    step: (key: string, token: string, label: string) => step(key, token, asciiJson(label)),
+    step: (key: string, token: string, label: string) => step(key, token, encodeAsciiJson(label)),
     stepDone: (key: string, token: string, { label, order, result }: StepChange) =>
-      stepDone(key, token, asciiJson(label), `${order}`, bytesOf(result)),
+      stepDone(key, token, encodeAsciiJson(label), `${order}`, bytesOf(result)),
     /** Completes the record in a marked transaction, which must have written something, unless `allowEmpty`. */
     completeIn: (key: string, { token, retentionMs, answer: given }: Completion, allowEmpty = false) =>
       (allowEmpty ? completeInEmpty : completeIn)(key, token, `${retentionMs}`, ...valuesOf(given)),
@@ -155,7 +155,7 @@ function shownBy({ token, fingerprint, attempt, uncertain, retentionMs }: Owners
 const NO_ANSWER: readonly StatementValue[] = [null, null, null]
 
 function valuesOf({ body, ...head }: Answer): readonly StatementValue[] {
-  return [`${head.status}`, asciiHeadOf(head), bytesOf(body)]
+  return [`${head.status}`, encodeAsciiHead(head), bytesOf(body)]
 }
 
 function bytesOf(bytes: Uint8Array | null): Buffer | null {

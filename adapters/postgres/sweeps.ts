@@ -1,9 +1,9 @@
 import type { Pace } from '../sql/sweep-timer.js'
-import type { Database } from './database.js'
-import { text } from './reply.js'
+import type { PostgresDatabase } from './database.js'
+import { readText } from './reply.js'
 import type { Statements } from './statements.js'
 
-type Sender = Pick<Database, 'row'>
+type Sender = Pick<PostgresDatabase, 'row'>
 
 /** 8 KiB each: a step reads 1 MiB, in some milliseconds. */
 export const BLOCKS_A_STEP = 128
@@ -15,7 +15,7 @@ export const BLOCKS_A_STEP = 128
 export async function sweepInTurn(database: Sender, statements: Statements, pace: Pace): Promise<boolean> {
   const { pauseMs, restMs } = pace
   const row = await database.row(statements.sweepInTurn(BLOCKS_A_STEP, pauseMs, restMs))
-  return text(row, 'turn') === 'ours'
+  return readText(row, 'turn') === 'ours'
 }
 
 /** Sweeps the whole table now. Resolves with how many rows were removed. */
@@ -23,8 +23,8 @@ export async function sweepAll(database: Sender, statements: Statements): Promis
   let removed = 0
   for (let block: number | null = 0; block !== null; ) {
     const row = await database.row(statements.sweep(block, BLOCKS_A_STEP))
-    removed += Number(text(row, 'removed'))
-    block = row.block === null ? null : Number(text(row, 'block'))
+    removed += Number(readText(row, 'removed'))
+    block = row.block === null ? null : Number(readText(row, 'block'))
   }
   return removed
 }

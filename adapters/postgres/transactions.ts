@@ -1,17 +1,17 @@
 import type { Unclaimed } from '../../src/core/index.js'
 import { isPairOfFunctions, type TxOfFunctions, toIsolationSql } from '../sql/clients.js'
 import {
-  answered,
-  heedFromTheStart,
+  canPipeline,
   isDemoted,
   isPool,
+  limitQuery,
   type PipedResult,
   type PostgresConnection,
   type PostgresPool,
-  piped,
-  pipes,
   type SentStatement,
   sendOn,
+  sendPipelined,
+  watchErrorsFromStart,
 } from './client.js'
 import { isLostConnection, PostgresStoreError } from './errors.js'
 import { type Row, readDone, readFenced, readLooked } from './reply.js'
@@ -66,7 +66,7 @@ export function areTransactions(value: unknown): value is AnyTransactions {
 }
 
 /** The commands of runs whose transactions take their keys, each sent outside of a transaction. */
-export function unclaimedOn(
+export function createUnclaimedCommands(
   send: (statement: Statement, isUrgent?: boolean) => Promise<Row>,
   statements: Statements,
 ): Unclaimed {
@@ -90,7 +90,7 @@ export interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx
   runLast?(tx: Tx, statement: Statement): Promise<unknown>
 }
 
-export function opened(given: AnyTransactions, prepares: boolean): OpenedTransactions<unknown, unknown> {
+export function toOpenedTransactions(given: AnyTransactions, prepares: boolean): OpenedTransactions<unknown, unknown> {
   return (isPool(given) ? onPool(given, prepares) : given) as OpenedTransactions<unknown, unknown>
 }
 
@@ -99,7 +99,7 @@ export function opened(given: AnyTransactions, prepares: boolean): OpenedTransac
  * trip less each.
  */
 function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<PostgresConnection, PoolTransactionOptions> {
-  heedFromTheStart(pool)
+  watchErrorsFromStart(pool)
   const open = new WeakMap<PostgresConnection, OnConnection>()
   return {
     run: (tx, statement) => open.get(tx)?.run(statement) ?? sendOn(tx, statement, prepares),
@@ -146,7 +146,7 @@ class OnConnection {
   constructor(connection: PostgresConnection, begin: string, prepares: boolean) {
     this.#connection = connection
     this.#begin = begin
-    this.#pipes = pipes(connection)
+    this.#pipes = canPipeline(connection)
     this.#prepares = prepares
     this.end = new Promise((resolve) => {
       this.#onEnd = (error) => {
@@ -166,14 +166,14 @@ class OnConnection {
   async begin(): Promise<void> {
     if (this.#pipes) return
     this.#hasBegun = true
-    await answered(this.#connection.query(this.#begin, []))
+    await limitQuery(this.#connection.query(this.#begin, []))
   }
 
   async run(statement: Statement): Promise<unknown> {
     if (this.#hasBegun) return sendOn(this.#connection, statement, this.#prepares)
     this.#hasBegun = true
-    const [begun, result = begun] = await answered(
-      piped(this.#connection, [{ text: this.#begin, values: [] }, this.#named(statement)]),
+    const [begun, result = begun] = await limitQuery(
+      sendPipelined(this.#connection, [{ text: this.#begin, values: [] }, this.#named(statement)]),
     )
     return resultOf(result)
   }
@@ -182,7 +182,7 @@ class OnConnection {
   async runLast(statement: Statement): Promise<unknown> {
     if (this.#endedBy !== undefined) throw sessionEnded(this.#endedBy.error)
     if (!this.#pipes) return this.run(statement)
-    const [result, commit] = await answered(piped(this.#connection, [this.#named(statement), COMMIT]))
+    const [result, commit] = await limitQuery(sendPipelined(this.#connection, [this.#named(statement), COMMIT]))
     this.#commit = commit
     return resultOf(result)
   }
@@ -193,7 +193,7 @@ class OnConnection {
 
   async commit(): Promise<void> {
     if (!this.#hasBegun) return
-    this.#commit ??= { rows: [], command: String(commandOf(await answered(this.#connection.query('COMMIT', [])))) }
+    this.#commit ??= { rows: [], command: String(commandOf(await limitQuery(this.#connection.query('COMMIT', [])))) }
     const { command } = resultOf(this.#commit)
     if (command !== 'COMMIT') throw rolledBack()
   }
@@ -215,7 +215,7 @@ function resultOf(result: PipedResult | undefined): Exclude<PipedResult, { reado
 /** Whether the rollback is certain: if not, the connection is closed, and the database rolls back. */
 async function rollsBack(connection: PostgresConnection): Promise<boolean> {
   try {
-    await answered(connection.query('ROLLBACK', []))
+    await limitQuery(connection.query('ROLLBACK', []))
     return true
   } catch {
     return false

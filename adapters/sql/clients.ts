@@ -125,7 +125,7 @@ export function limitSilence<Result>(sent: Promise<Result>, StoreError: StoreErr
 }
 
 /** Without a listener, a broken connection would crash the process; its statement fails anyway. */
-export function ignored(): void {}
+export function ignoreError(): void {}
 
 // --- their sessions
 
@@ -138,7 +138,7 @@ const READ_ONLY_SINCE = new WeakMap<object, number>()
  * Called where a session was found to be read-only; whether it has been for long. A server that is demoted in a planned failover keeps
  * its sessions: without a new one, a pool in use would never reach the new primary.
  */
-export function staysReadOnly(connection: object): boolean {
+export function hasLongBeenReadOnly(connection: object): boolean {
   const now = performance.now()
   const since = READ_ONLY_SINCE.get(connection) ?? now
   READ_ONLY_SINCE.set(connection, since)

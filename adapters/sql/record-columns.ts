@@ -30,7 +30,7 @@ export class DamagedRow extends Error {
 }
 
 /** Without the steps. */
-export function columnsOf(record: StoredRecord): RecordColumns {
+export function toRecordColumns(record: StoredRecord): RecordColumns {
   const { state, token, fingerprint, attempt, expiresAt } = record
   return {
     state,
@@ -56,20 +56,33 @@ function answerColumnsOf({ status, statusMessage, headers, body }: Answer) {
  *
  * @throws DamagedRow
  */
-export function recordOf(row: Row): StoredRecord {
-  const last = { token: text(row, 'token'), expiresAt: integer(row, 'expires_at') }
-  const attempt = integer(row, 'attempt')
+export function parseRecordRow(row: Row): StoredRecord {
+  const last = { token: readTextColumn(row, 'token'), expiresAt: readIntegerColumn(row, 'expires_at') }
+  const attempt = readIntegerColumn(row, 'attempt')
   switch (row.state) {
     case 'in-flight': {
-      const leaseUntil = integer(row, 'lease_until')
+      const leaseUntil = readIntegerColumn(row, 'lease_until')
       const uncertain = isUncertain(row)
-      return { ...last, state: 'in-flight', fingerprint: text(row, 'fingerprint'), attempt, uncertain, leaseUntil }
+      return {
+        ...last,
+        state: 'in-flight',
+        fingerprint: readTextColumn(row, 'fingerprint'),
+        attempt,
+        uncertain,
+        leaseUntil,
+      }
     }
     case 'completed':
-      return { ...last, state: 'completed', fingerprint: text(row, 'fingerprint'), attempt, answer: answerIn(row) }
+      return {
+        ...last,
+        state: 'completed',
+        fingerprint: readTextColumn(row, 'fingerprint'),
+        attempt,
+        answer: answerIn(row),
+      }
     case 'failed': {
       const uncertain = isUncertain(row)
-      const fingerprint = uncertain ? text(row, 'fingerprint') : null
+      const fingerprint = uncertain ? readTextColumn(row, 'fingerprint') : null
       return { ...last, state: 'failed', fingerprint, attempt, uncertain }
     }
     default:
@@ -80,17 +93,17 @@ export function recordOf(row: Row): StoredRecord {
 function answerIn(row: Row): Answer {
   const { body } = row
   if (body !== null && !(body instanceof Uint8Array)) throw new DamagedRow('body')
-  const head = headIn(text(row, 'head'))
+  const head = parseHead(readTextColumn(row, 'head'))
   if (head === null) throw new DamagedRow('head')
-  return { status: integer(row, 'status'), ...head, body }
+  return { status: readIntegerColumn(row, 'status'), ...head, body }
 }
 
-export function asciiHeadOf({ statusMessage, headers }: Pick<Answer, 'statusMessage' | 'headers'>): string {
-  return asciiJson([statusMessage, headers])
+export function encodeAsciiHead({ statusMessage, headers }: Pick<Answer, 'statusMessage' | 'headers'>): string {
+  return encodeAsciiJson([statusMessage, headers])
 }
 
 /** ASCII, because the database, or the connection, may have any encoding; escaped, because a Postgres text cannot contain U+0000. */
-export function asciiJson(value: unknown): string {
+export function encodeAsciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -98,7 +111,7 @@ export function asciiJson(value: unknown): string {
 }
 
 /** `null`: it is damaged. */
-export function headIn(json: string): Pick<Answer, 'statusMessage' | 'headers'> | null {
+export function parseHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> | null {
   const head = parsed(json)
   if (!isHead(head)) return null
   const [statusMessage, headers] = head
@@ -124,14 +137,14 @@ function isPair(pair: unknown): boolean {
 }
 
 /** @throws DamagedRow */
-export function text(row: Row, column: string): string {
+export function readTextColumn(row: Row, column: string): string {
   const value = row[column]
   if (typeof value !== 'string') throw new DamagedRow(column)
   return value
 }
 
 /** @throws DamagedRow */
-export function integer(row: Row, column: string): number {
+export function readIntegerColumn(row: Row, column: string): number {
   const value = row[column]
   if (!Number.isSafeInteger(value)) throw new DamagedRow(column)
   return value as number
@@ -150,12 +163,12 @@ export function requireOwned(
 
 export const LATER_FORMAT = 'a later version of the library wrote it, in a format that this version does not know'
 
-export function unreadableBecause(because: string): string {
+export function buildUnreadableMessage(because: string): string {
   return `The record cannot be read, and was left unchanged: ${because}.`
 }
 
 /** A step of a walk through rows, which names apart what cannot be read. */
-export function listedIn(
+export function collectListed(
   rows: readonly Row[],
   keyOf: (row: Row) => string,
   show: (row: Row) => Omit<ListedRecord, 'key'> | null,

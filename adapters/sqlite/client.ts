@@ -27,7 +27,7 @@ export type Row = Readonly<Record<string, unknown>>
 /**
  * Prepares a statement that returns rows as objects and numbers as numbers, whatever defaults the application has set.
  */
-export function prepared(database: SqliteDatabase, sql: string): SqliteStatement {
+export function prepareStatement(database: SqliteDatabase, sql: string): SqliteStatement {
   const statement = database.prepare(sql) as SqliteStatement & Partial<Record<Mode, (on: boolean) => void>>
   for (const mode of MODES) statement[mode]?.(false)
   return statement
@@ -48,7 +48,7 @@ export function findDatabaseFault(
 ): string | { readonly expected: string; readonly seen: string } | null {
   if (!hasMethods(value)) return EXPECTED
   try {
-    const databases = prepared(value, 'PRAGMA database_list').all() as readonly Row[]
+    const databases = prepareStatement(value, 'PRAGMA database_list').all() as readonly Row[]
     const main = databases.find(({ name }) => name === 'main')
     if (main === undefined) return EXPECTED
     return main.file === '' ? { expected: EXPECTED, seen: IN_MEMORY } : null
@@ -89,7 +89,7 @@ export function findResultCode(error: unknown): ResultCode | null {
 }
 
 /** A row whose bytes are a `Uint8Array`: libSQL's driver has them so in a single row, and as an `ArrayBuffer` in a list. */
-export function withBytes<Found extends Row | undefined>(row: Found): Found {
+export function convertBlobs<Found extends Row | undefined>(row: Found): Found {
   for (const [name, value] of Object.entries(row ?? {})) {
     if (value instanceof ArrayBuffer) Reflect.set(row as Row, name, new Uint8Array(value))
   }

@@ -1,23 +1,23 @@
 import { findClientMessage, NOTHING_WRITTEN_INSIDE, withoutStatement } from '../sql/errors.js'
 import {
+  convertBlobs,
   findResultCode,
-  prepared,
+  prepareStatement,
   type Row,
   type SqliteDatabase,
   type SqliteStatement,
   type SqliteValue,
-  withBytes,
 } from './client.js'
 import { SqliteStoreError, storeError } from './errors.js'
 import { Settings } from './settings.js'
-import { SCHEMA_VERSION, schemaSql, statementsOn } from './table.js'
+import { createTableStatements, SCHEMA_VERSION, schemaSql } from './table.js'
 
 const MARK = 'once_per_key_mark'
 
 /** How soon a rollback that was refused is tried again. */
 const ROLLBACK_MS = 10
 
-type StatementName = keyof ReturnType<typeof statementsOn>
+type StatementName = keyof ReturnType<typeof createTableStatements>
 
 /**
  * The application's connection as the store uses it: only for the duration of one command, and never inside the
@@ -42,7 +42,7 @@ export class Connection {
     this.#database = database
     this.#settings = new Settings(database)
     this.#prefix = prefix
-    this.#texts = statementsOn(prefix)
+    this.#texts = createTableStatements(prefix)
   }
 
   /** Creates the tables if they do not exist. Safe from many processes at once: SQLite serializes them. */
@@ -108,12 +108,12 @@ export class Connection {
   }
 
   row(name: StatementName, ...values: SqliteValue[]): Row | undefined {
-    return this.#sent(name, (statement) => withBytes(statement.get(...values) as Row | undefined)) as Row | undefined
+    return this.#sent(name, (statement) => convertBlobs(statement.get(...values) as Row | undefined)) as Row | undefined
   }
 
   rows(name: StatementName, ...values: SqliteValue[]): readonly Row[] {
     return this.#sent(name, (statement) =>
-      (statement.all(...values) as readonly Row[]).map(withBytes),
+      (statement.all(...values) as readonly Row[]).map(convertBlobs),
     ) as readonly Row[]
   }
 
@@ -239,7 +239,7 @@ export class Connection {
   #statement(sql: string): SqliteStatement {
     const known = this.#prepared.get(sql)
     if (known !== undefined) return known
-    const statement = prepared(this.#database, sql)
+    const statement = prepareStatement(this.#database, sql)
     this.#prepared.set(sql, statement)
     return statement
   }

@@ -11,22 +11,22 @@ import { findClientMessage, OWNERSHIP_ERRORS } from '../sql/errors.js'
 import { requireOwned } from '../sql/record-columns.js'
 import { type Connection, nothingWrittenInsideError } from './connection.js'
 import { SqliteStoreError, storeError } from './errors.js'
-import type { Records } from './records.js'
+import type { SqliteRecords } from './records.js'
 import type { WaitingLine } from './waiting-line.js'
 
 /**
  * The transactions in which a run's effects and its record commit together, on the store's own connection. Each step
  * throws if the transaction must not commit, which rolls it back.
  */
-export class InTransaction implements SynchronousTransactions {
+export class SqliteTransactionStatements implements SynchronousTransactions {
   readonly #connection: Connection
-  readonly #records: Records
+  readonly #records: SqliteRecords
   readonly #line: WaitingLine
 
   /** How many expired rows a new record removes. */
   readonly #sweeps: number
 
-  constructor(connection: Connection, records: Records, line: WaitingLine, sweeps: number) {
+  constructor(connection: Connection, records: SqliteRecords, line: WaitingLine, sweeps: number) {
     this.#connection = connection
     this.#records = records
     this.#line = line
@@ -101,7 +101,12 @@ export class InTransaction implements SynchronousTransactions {
  *
  * @throws SqliteStoreError: roll the transaction back.
  */
-export function completeByHand(connection: Connection, records: Records, key: string, completion: Completion): void {
+export function completeByHand(
+  connection: Connection,
+  records: SqliteRecords,
+  key: string,
+  completion: Completion,
+): void {
   try {
     connection.checkApplicationsTransaction()
     completeIn(records, key, completion)
@@ -113,7 +118,7 @@ export function completeByHand(connection: Connection, records: Records, key: st
   }
 }
 
-function completeIn(records: Records, key: string, { token, retentionMs, answer }: Completion): void {
+function completeIn(records: SqliteRecords, key: string, { token, retentionMs, answer }: Completion): void {
   const now = records.now()
   const found = requireOwned(records.find(key, now), token, SqliteStoreError)
   const { fingerprint, attempt } = found

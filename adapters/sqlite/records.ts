@@ -1,13 +1,13 @@
 import type { StoredStep } from '../../src/core/index.js'
 import {
-  columnsOf,
+  buildUnreadableMessage,
   DamagedRow,
-  integer,
   LATER_FORMAT,
-  recordOf,
+  parseRecordRow,
+  readIntegerColumn,
+  readTextColumn,
   type StoredRecord,
-  text,
-  unreadableBecause,
+  toRecordColumns,
 } from '../sql/record-columns.js'
 import type { Row, SqliteValue } from './client.js'
 import type { Connection } from './connection.js'
@@ -15,7 +15,7 @@ import { SqliteStoreError } from './errors.js'
 import { FORMAT } from './table.js'
 
 /** The rows of the records, read and written in the open transaction. */
-export class Records {
+export class SqliteRecords {
   readonly #connection: Connection
   readonly #clock: () => number
 
@@ -31,7 +31,7 @@ export class Records {
 
   /** @throws SqliteStoreError `record_unreadable`. */
   find(key: string, now: number): StoredRecord | null {
-    const record = recordIn(this.#connection.row('read', key), now)
+    const record = parseOptionalRow(this.#connection.row('read', key), now)
     if (record === null || record.state === 'completed') return record
     const rows = this.#connection.rows('readSteps', key)
     return rows.length === 0 ? record : withSteps(record, rows)
@@ -86,18 +86,18 @@ function withSteps(record: Exclude<StoredRecord, { state: 'completed' }>, rows: 
  *
  * @throws SqliteStoreError `record_unreadable`.
  */
-export function recordIn(row: Row | undefined, now: number): StoredRecord | null {
+export function parseOptionalRow(row: Row | undefined, now: number): StoredRecord | null {
   if (row === undefined) return null
   return readable(() => {
-    if (now >= integer(row, 'expires_at')) return null
+    if (now >= readIntegerColumn(row, 'expires_at')) return null
     if (row.format !== FORMAT) throw unreadable(LATER_FORMAT)
-    return recordOf(row)
+    return parseRecordRow(row)
   })
 }
 
 /** In the order of the table's columns. */
 function valuesOf(record: StoredRecord): SqliteValue[] {
-  return [FORMAT, ...Object.values(columnsOf(record))]
+  return [FORMAT, ...Object.values(toRecordColumns(record))]
 }
 
 /** @throws SqliteStoreError `record_unreadable`. */
@@ -106,7 +106,7 @@ function stepIn(row: Row): StoredStep {
     const { state, result } = row
     if (state !== 'begun' && state !== 'done' && state !== 'undone') throw new DamagedRow('state of a step')
     if (result !== null && !(result instanceof Uint8Array)) throw new DamagedRow('result')
-    return { label: text(row, 'label'), state, order: integer(row, 'step_order'), result }
+    return { label: readTextColumn(row, 'label'), state, order: readIntegerColumn(row, 'step_order'), result }
   })
 }
 
@@ -119,5 +119,5 @@ function readable<Value>(read: () => Value): Value {
 }
 
 function unreadable(because: string): SqliteStoreError {
-  return new SqliteStoreError('record_unreadable', unreadableBecause(because))
+  return new SqliteStoreError('record_unreadable', buildUnreadableMessage(because))
 }

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { prepared, type Row, type SqliteDatabase } from './client.js'
+import { prepareStatement, type Row, type SqliteDatabase } from './client.js'
 import { SqliteStoreError } from './errors.js'
 
 /**
@@ -86,7 +86,7 @@ export class Settings {
   /** What is written into a file without its name is lost with the last process that has opened it, and no other one sees it. */
   #mustBeInPlace(): void {
     if (this.#opened === undefined) {
-      const databases = prepared(this.#database, 'PRAGMA database_list').all() as readonly Row[]
+      const databases = prepareStatement(this.#database, 'PRAGMA database_list').all() as readonly Row[]
       this.#path = String(databases.find(({ name }) => name === 'main')?.file)
       this.#opened = fileAt(this.#path)
     }
@@ -117,7 +117,7 @@ export class Settings {
   #value(pragma: string): unknown {
     let get = this.#prepared.get(pragma)
     if (get === undefined) {
-      const statement = prepared(this.#database, `PRAGMA main.${pragma}`)
+      const statement = prepareStatement(this.#database, `PRAGMA main.${pragma}`)
       get = () => Object.values(statement.get() as Row)[0]
       this.#prepared.set(pragma, get)
     }

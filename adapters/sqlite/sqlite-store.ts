@@ -25,12 +25,12 @@ import {
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
-import { integer, listedIn, type Row, type StoredRecord } from '../sql/record-columns.js'
+import { collectListed, type Row, readIntegerColumn, type StoredRecord } from '../sql/record-columns.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
-import { completeByHand, InTransaction } from './in-transaction.js'
+import { completeByHand, SqliteTransactionStatements } from './in-transaction.js'
 import { readOptions, type SqliteStoreOptions } from './options.js'
-import { Records, recordIn } from './records.js'
+import { parseOptionalRow, SqliteRecords } from './records.js'
 import { WaitingLine } from './waiting-line.js'
 
 const keyOf = ({ key }: Row) => String(key)
@@ -60,8 +60,8 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   readonly #database: Database
   readonly #connection: Connection
   readonly #line: WaitingLine
-  readonly #records: Records
-  readonly #inTransaction: InTransaction
+  readonly #records: SqliteRecords
+  readonly #inTransaction: SqliteTransactionStatements
   /** The prefix. */
   readonly place: string
   /** For `effects: 'in-transaction'`. */
@@ -77,8 +77,13 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     this.#clock = now
     this.#connection = new Connection(database, prefix)
     this.#line = new WaitingLine(busyTimeoutMs)
-    this.#records = new Records(this.#connection, now)
-    this.#inTransaction = new InTransaction(this.#connection, this.#records, this.#line, sweeps ? ROWS_A_CLAIM : 0)
+    this.#records = new SqliteRecords(this.#connection, now)
+    this.#inTransaction = new SqliteTransactionStatements(
+      this.#connection,
+      this.#records,
+      this.#line,
+      sweeps ? ROWS_A_CLAIM : 0,
+    )
     this.#sweeps = sweeps
     this.unclaimed = this.#unclaimed()
   }
@@ -192,7 +197,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     answer: GivenByHand<Answer>,
   ): void {
     const connection = tx === this.#database ? this.#connection : new Connection(tx, this.place)
-    const records = new Records(connection, this.#clock)
+    const records = new SqliteRecords(connection, this.#clock)
     completeByHandAtOnce(this, context, answer, (key, completion) =>
       completeByHand(connection, records, key, completion),
     )
@@ -214,7 +219,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
       const rows = this.#connection.rows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
-      const found = listedIn(rows, keyOf, (row) => toListedRecord(recordIn(row, now), now))
+      const found = collectListed(rows, keyOf, (row) => toListedRecord(parseOptionalRow(row, now), now))
       return { ...found, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
     })
   }
@@ -223,9 +228,9 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     return this.#read((now) => {
       const rows = this.#connection.rows('list', Number(from ?? '0'), ROWS_A_LIST)
       const open = rows.filter(({ state }) => state !== 'completed')
-      const found = listedIn(open, keyOf, (row) => toListedRecordIfUnknown(recordIn(row, now), now))
+      const found = collectListed(open, keyOf, (row) => toListedRecordIfUnknown(parseOptionalRow(row, now), now))
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)
-      return { ...found, next: last === undefined ? null : `${integer(last, 'id')}` }
+      return { ...found, next: last === undefined ? null : `${readIntegerColumn(last, 'id')}` }
     })
   }
 

@@ -76,7 +76,7 @@ const number = (column: string) => `CAST(${column} AS REAL) AS ${column}`
 const READ = `key, state, token, fingerprint, ${['format', 'attempt', 'uncertain', 'lease_until', 'expires_at'].map(number)}`
 
 /** The statements on the tables; each is prepared on first use. */
-export function statementsOn(prefix: string) {
+export function createTableStatements(prefix: string) {
   const { records, schema, steps } = tablesOf(prefix)
   const kept = WRITTEN.map((column) => `${column} = excluded.${column}`).join(', ')
   return {

@@ -53,7 +53,10 @@ export const readingOptions = {
 export const fetchOptions = { ...readingOptions, scope: optionRules.aFunction }
 
 /** The options of the engine. */
-export function toEngineOptions({ maxBodyBytes: _, ...given }: FetchIdempotencyOptions): IdempotencyOptions<FetchArguments> {
+export function toEngineOptions({
+  maxBodyBytes: _,
+  ...given
+}: FetchIdempotencyOptions): IdempotencyOptions<FetchArguments> {
   const { scope = notTold } = given
   const forEngine = { ...given, ...forCalls({ ...given, scope }) } as unknown as IdempotencyOptions<FetchArguments>
   const ofOptions = forEngine.scope

@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { PostgresStore } from '../../adapters/postgres/index.js'
 import type { Statement } from '../../adapters/postgres/statements.js'
-import { statementsOf } from '../../adapters/postgres/statements.js'
+import { createStatements } from '../../adapters/postgres/statements.js'
 import type { PostgresServer } from './postgres-server.js'
 
 /** What one command touches. */
@@ -65,7 +65,7 @@ async function eachCommand(
   fromBlock: number,
   onSeen: (name: string, touched: Touched) => void,
 ): Promise<void> {
-  const statements = statementsOf('once_per_key')
+  const statements = createStatements('once_per_key')
   const answer = { status: 201, statusMessage: '', headers: [], body: Buffer.from('{"id":1}') } as const
   const claim = { token: 't', scope: 's', fingerprint: 'f', leaseMs: 30_000, retentionMs: 60_000 }
   const own = { ...claim, attempt: 1, uncertain: false }

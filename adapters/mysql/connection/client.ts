@@ -1,4 +1,4 @@
-import { limitSilence, type PoolTurns, staysReadOnly } from '../../sql/clients.js'
+import { hasLongBeenReadOnly, limitSilence, type PoolTurns } from '../../sql/clients.js'
 import { isReadOnly, MySqlStoreError } from '../errors.js'
 
 /** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
@@ -44,22 +44,22 @@ interface CorePool extends MySqlCallbackPool {
   readonly _connectionQueue?: { readonly length: number }
 }
 
-export function coreOf(pool: MySqlPool): CorePool {
+export function getCorePool(pool: MySqlPool): CorePool {
   return 'pool' in pool && isObject(pool.pool) ? (pool.pool as CorePool) : (pool as CorePool)
 }
 
 /** Whether the application has closed the pool: then nothing more is sent. */
 export function isEnded(pool: MySqlPool): boolean {
-  return coreOf(pool)._closed === true
+  return getCorePool(pool)._closed === true
 }
 
 /** What a pool forgets when a connection is given back. */
 export function resetsOnRelease(pool: MySqlPool): boolean {
-  return coreOf(pool).config?.resetOnRelease === true
+  return getCorePool(pool).config?.resetOnRelease === true
 }
 
-export function connectionOf(pool: MySqlPool, turns: PoolTurns, isUrgent: boolean): Promise<Connection> {
-  const core = coreOf(pool)
+export function takeConnection(pool: MySqlPool, turns: PoolTurns, isUrgent: boolean): Promise<Connection> {
+  const core = getCorePool(pool)
   const take = () =>
     new Promise<Connection>((resolve, reject) => {
       core.getConnection((error: unknown, connection: Connection) => (error ? reject(error) : resolve(connection)))
@@ -68,7 +68,7 @@ export function connectionOf(pool: MySqlPool, turns: PoolTurns, isUrgent: boolea
 }
 
 /** Sends one statement as it is. Independent of what the application has configured for its own. */
-export function sent(connection: Connection, sql: string): Promise<unknown> {
+export function sendSql(connection: Connection, sql: string): Promise<unknown> {
   const options = { sql, typeCast, rowsAsArray: false, nestTables: false, namedPlaceholders: false }
   const result = new Promise((resolve, reject) => {
     connection.query(options, (error, result) => (error ? reject(error) : resolve(result)))
@@ -95,5 +95,5 @@ function isObject(value: unknown): value is object {
 
 /** Whether the connection is to a server that is no primary any more: another connection may be to the new one. */
 export function isDemoted(connection: object, error: unknown): boolean {
-  return isReadOnly(error) && staysReadOnly(connection)
+  return isReadOnly(error) && hasLongBeenReadOnly(connection)
 }

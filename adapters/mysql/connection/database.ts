@@ -1,11 +1,11 @@
-import { ignored, type PoolTurns, retryConflicts, staysReadOnly } from '../../sql/clients.js'
+import { hasLongBeenReadOnly, ignoreError, type PoolTurns, retryConflicts } from '../../sql/clients.js'
 import { withoutStatement } from '../../sql/errors.js'
 import type { Row } from '../../sql/record-columns.js'
 import { assertFits, isConflict, isRefusedStatement, MySqlStoreError, storeError } from '../errors.js'
 import { FREE_CLOCK } from '../rows/clock.js'
-import { literally, type Statement } from '../statement.js'
-import { type Connection, connectionOf, isDemoted, type MySqlPool, resetsOnRelease, sent } from './client.js'
-import { type Examined, examined } from './examination.js'
+import { type Statement, toLiteralSql } from '../statement.js'
+import { type Connection, isDemoted, type MySqlPool, resetsOnRelease, sendSql, takeConnection } from './client.js'
+import { type Examined, examineDatabase } from './examination.js'
 
 interface Written {
   /** How many rows it found, or has written. */
@@ -20,7 +20,7 @@ const SERVER_STATUS_IN_TRANS = 1
  * Sends statements over the store's pool, each a transaction of its own. The database rolls back one of those that deadlock, which is
  * retried.
  */
-export class Database {
+export class MySqlDatabase {
   readonly #pool: MySqlPool
   readonly #prefix: string
   readonly #turns: PoolTurns
@@ -58,13 +58,13 @@ export class Database {
 
   /** Before there are tables. @throws MySqlStoreError */
   async define(sql: string): Promise<void> {
-    await this.#over((connection) => sent(connection, sql), false).catch((error) => {
+    await this.#over((connection) => sendSql(connection, sql), false).catch((error) => {
       throw storeError(error)
     })
   }
 
   #answerTo(statement: Statement, isUrgent: boolean): Promise<unknown> {
-    const sql = literally(statement)
+    const sql = toLiteralSql(statement)
     const send = () => this.#over((connection, found) => answered(connection, sql, found), true, isUrgent)
     return retryConflicts(send, isConflict, storeError)
   }
@@ -74,20 +74,20 @@ export class Database {
     examines: boolean,
     isUrgent = false,
   ): Promise<Result> {
-    const connection = await connectionOf(this.#pool, this.#turns, isUrgent).catch((error) => {
+    const connection = await takeConnection(this.#pool, this.#turns, isUrgent).catch((error) => {
       throw storeError(error)
     })
-    connection.on('error', ignored)
+    connection.on('error', ignoreError)
     let isGood = false
     try {
       const result = await send(connection, examines ? await this.#examine(connection) : undefined)
-      isGood = !(saysReadOnly(result) && staysReadOnly(connection)) && !saysThatItsClockIsSet(result)
+      isGood = !(saysReadOnly(result) && hasLongBeenReadOnly(connection)) && !saysThatItsClockIsSet(result)
       return result
     } catch (error) {
       isGood = isRefusedStatement(error) && !isDemoted(connection, error)
       throw error
     } finally {
-      connection.off('error', ignored)
+      connection.off('error', ignoreError)
       if (isGood) connection.release()
       else connection.destroy()
     }
@@ -97,7 +97,7 @@ export class Database {
   async #examine(connection: Connection): Promise<Examined> {
     const known = this.#examined.get(connection)
     if (known !== undefined) return known
-    const found = await examined((sql) => sent(connection, sql), this.#prefix)
+    const found = await examineDatabase((sql) => sendSql(connection, sql), this.#prefix)
     if (!resetsOnRelease(this.#pool)) this.#examined.set(connection, found)
     this.last = found
     return found
@@ -107,7 +107,7 @@ export class Database {
 async function answered(connection: Connection, sql: string, found: Examined | undefined): Promise<unknown> {
   if (found !== undefined) assertFits(sql.length, found.mostBytes)
   if (found?.hidesItsClock === true) await freeClock(connection)
-  const result = await sent(connection, sql).catch((error) => {
+  const result = await sendSql(connection, sql).catch((error) => {
     throw withoutStatement(error)
   })
   const { serverStatus = 0 } = result as Partial<Written>
@@ -117,7 +117,7 @@ async function answered(connection: Connection, sql: string, found: Examined | u
 
 /** Whom the server does not let set it has not set it. */
 async function freeClock(connection: Connection): Promise<void> {
-  await sent(connection, FREE_CLOCK).catch((error) => {
+  await sendSql(connection, FREE_CLOCK).catch((error) => {
     if (!isRefusedStatement(error)) throw error
   })
 }

@@ -1,6 +1,6 @@
 import { ADVICE, MySqlStoreError } from '../errors.js'
 import { CLOCK } from '../rows/clock.js'
-import { bytes, literally, statement } from '../statement.js'
+import { encodeUtf8, statement, toLiteralSql } from '../statement.js'
 
 export interface Examined {
   /** `max_allowed_packet`. */
@@ -20,16 +20,17 @@ const WAIT_S = 1
  *
  * @throws MySqlStoreError `database_unsuitable`, `schema_missing`; an error of the client.
  */
-export async function examined(send: (sql: string) => Promise<unknown>, prefix: string): Promise<Examined> {
+export async function examineDatabase(send: (sql: string) => Promise<unknown>, prefix: string): Promise<Examined> {
   const session = Object.fromEntries(
     ((await send(VARIABLES)) as { Variable_name: string; Value: string }[]).map(({ Variable_name: name, Value }) => [
       name,
       Value,
     ]),
   )
-  const fault = session.version === undefined ? UNREADABLE : (versionFault(session.version) ?? sessionFault(session))
+  const fault =
+    session.version === undefined ? UNREADABLE : (findVersionFault(session.version) ?? sessionFault(session))
   if (fault !== null) throw unsuitable(fault)
-  const tables = (await send(literally(ENGINES(bytes(`${prefix}records`), bytes(`${prefix}sweeps`))))) as {
+  const tables = (await send(toLiteralSql(ENGINES(encodeUtf8(`${prefix}records`), encodeUtf8(`${prefix}sweeps`))))) as {
     engine: string
     stood_at: string | null
   }[]
@@ -83,7 +84,7 @@ function sessionFault(session: Readonly<Record<string, string | undefined>>): st
 }
 
 /** "8.0.36-0ubuntu0.22.04.1", "10.11.6-MariaDB-0+deb12u1". */
-export function versionFault(version: string): string | null {
+export function findVersionFault(version: string): string | null {
   const [, major = '0', minor = '0', patch = '0'] = /^(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+)/.exec(version) ?? []
   const number = Number(major) * 1e6 + Number(minor) * 1e3 + Number(patch)
   const isMariaDb = /mariadb/i.test(version)

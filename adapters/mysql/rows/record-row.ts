@@ -1,17 +1,17 @@
 import { Buffer } from 'node:buffer'
 import {
+  buildUnreadableMessage,
   DamagedRow,
-  integer,
   LATER_FORMAT,
+  parseRecordRow,
   type Row,
-  recordOf,
+  readIntegerColumn,
   type StoredRecord,
-  unreadableBecause,
 } from '../../sql/record-columns.js'
 import { MySqlStoreError } from '../errors.js'
 import { clockIsSetError } from './clock.js'
 import type { Version } from './statements.js'
-import { withSteps } from './steps-column.js'
+import { attachStepsColumn } from './steps-column.js'
 import { FORMAT } from './table.js'
 
 export interface Found {
@@ -28,7 +28,7 @@ export interface Found {
  * @throws MySqlStoreError `record_unreadable`; `read_only`: the server says that it is a replica, whose rows may be of the past;
  * `database_unsuitable`: the session's clock was set.
  */
-export function foundIn(row: Row | undefined): Found {
+export function parseFoundRow(row: Row | undefined): Found {
   try {
     return found(numbered(row ?? {}))
   } catch (error) {
@@ -65,23 +65,23 @@ function found(row: Row): Found {
     throw new MySqlStoreError('read_only', 'The server is read-only, as a replica is: connect to the primary.')
   }
   if (row.is_set === 1) throw clockIsSetError()
-  const now = integer(row, 'now')
+  const now = readIntegerColumn(row, 'now')
   if (row.token === null) return { now, record: null, version: null }
-  const expiresAt = integer(row, 'expires_at')
-  const version = { token: String(row.token), revision: integer(row, 'revision'), expiresAt }
+  const expiresAt = readIntegerColumn(row, 'expires_at')
+  const version = { token: String(row.token), revision: readIntegerColumn(row, 'revision'), expiresAt }
   if (now >= expiresAt) return { now, record: null, version }
   if (row.format !== FORMAT) {
     throw unreadable(LATER_FORMAT)
   }
-  return { now, record: withSteps(recordOf(row), row), version }
+  return { now, record: attachStepsColumn(parseRecordRow(row), row), version }
 }
 
 function unreadable(because: string): MySqlStoreError {
-  return new MySqlStoreError('record_unreadable', unreadableBecause(because))
+  return new MySqlStoreError('record_unreadable', buildUnreadableMessage(because))
 }
 
 /** Some clients return text as bytes. */
-export function withTexts(row: Row): Row {
+export function decodeTexts(row: Row): Row {
   const entries = Object.entries(row).map(([name, value]) => [
     name,
     value instanceof Uint8Array ? textIn(value) : value,
@@ -89,10 +89,10 @@ export function withTexts(row: Row): Row {
   return { ...Object.fromEntries(entries), body: null, steps: null }
 }
 
-export function withBytes(row: Row): Row {
+export function decodeSteps(row: Row): Row {
   const { steps } = row
   const hexadecimal = steps instanceof Uint8Array ? textIn(steps) : steps
-  return { ...withTexts(row), steps: typeof hexadecimal === 'string' ? Buffer.from(hexadecimal, 'hex') : null }
+  return { ...decodeTexts(row), steps: typeof hexadecimal === 'string' ? Buffer.from(hexadecimal, 'hex') : null }
 }
 
 function textIn(bytes: Uint8Array): string {

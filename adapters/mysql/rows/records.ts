@@ -7,12 +7,12 @@ import {
   type Unclaimed,
 } from '../../../src/core/index.js'
 import type { InFlight, StoredRecord } from '../../sql/record-columns.js'
-import type { Database } from '../connection/database.js'
+import type { MySqlDatabase } from '../connection/database.js'
 import { isDuplicate, isLocked, MySqlStoreError } from '../errors.js'
 import type { Statement } from '../statement.js'
-import { type Found, foundIn } from './record-row.js'
+import { type Found, parseFoundRow } from './record-row.js'
 import type { Statements } from './statements.js'
-import { haveRoom } from './steps-column.js'
+import { fitsStepsColumn } from './steps-column.js'
 
 /** A command of the machine, on a record and the database's time. */
 type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Change<Reply>
@@ -22,14 +22,14 @@ type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Chan
  * still what was read; otherwise it is read again. No command waits for another one that only reads, none leaves a transaction
  * open, and each statement may be sent twice.
  */
-export class Records {
-  readonly #database: Database
+export class MySqlRecords {
+  readonly #database: MySqlDatabase
   readonly #statements: Statements
   readonly #isUrgent: boolean
   readonly #turns = new Turns()
 
   /** `isUrgent`: late, its commands are worth nothing. */
-  constructor(database: Database, statements: Statements, isUrgent = false) {
+  constructor(database: MySqlDatabase, statements: Statements, isUrgent = false) {
     this.#database = database
     this.#statements = statements
     this.#isUrgent = isUrgent
@@ -40,14 +40,14 @@ export class Records {
     const { read, readShown } = this.#statements
     const sent = fingerprint === undefined ? read(key) : readShown(key, fingerprint)
     const [row] = await this.#database.rows(sent, this.#isUrgent)
-    return foundIn(row)
+    return parseFoundRow(row)
   }
 
   /** The row as last committed; `'locked'`: a transaction holds it. */
   async findLast(key: string): Promise<Found | 'locked'> {
     try {
       const [row] = await this.#database.rows(this.#statements.lockAtOnce(key), this.#isUrgent)
-      return row === undefined ? this.find(key) : foundIn(row)
+      return row === undefined ? this.find(key) : parseFoundRow(row)
     } catch (error) {
       if (isLocked(error)) return 'locked'
       throw error
@@ -91,7 +91,7 @@ export class Records {
   step(key: string, own: Parameters<typeof machine.step>[1]): Promise<CommandReply> {
     const command: Command<CommandReply> = (record, now) => {
       const change = machine.step(record, own, now)
-      if (own.result === null || haveRoom(change.record, this.#database.mostBytes)) return change
+      if (own.result === null || fitsStepsColumn(change.record, this.#database.mostBytes)) return change
       return machine.step(record, { ...own, result: null }, now)
     }
     return this.#turns.take(key, () => this.change(key, command, own.fingerprint))
@@ -147,7 +147,7 @@ function heldBy(found: Found | undefined, { fingerprint }: Claim): BeginReply {
 }
 
 /** The commands of runs whose transactions take their keys, each outside of a transaction. */
-export function unclaimedOn(records: Records, urgent: Records): Unclaimed {
+export function createUnclaimedCommands(records: MySqlRecords, urgent: MySqlRecords): Unclaimed {
   return {
     async look(key, looking) {
       const found = await urgent.find(key, looking.fingerprint)

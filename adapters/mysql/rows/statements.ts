@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { Answer, Completion, Finish } from '../../../src/core/index.js'
-import { asciiHeadOf, columnsOf, type InFlight, type StoredRecord } from '../../sql/record-columns.js'
-import { bytes, type Statement, type StatementValue, statement } from '../statement.js'
+import { encodeAsciiHead, type InFlight, type StoredRecord, toRecordColumns } from '../../sql/record-columns.js'
+import { encodeUtf8, type Statement, type StatementValue, statement } from '../statement.js'
 import { CLOCK, IS_OF_SERVER, NOW } from './clock.js'
-import { stepsOf } from './steps-column.js'
-import { FORMAT, STATES, tablesOf } from './table.js'
+import { encodeSteps } from './steps-column.js'
+import { createTableNames, FORMAT, STATES } from './table.js'
 
-export type Statements = ReturnType<typeof statementsOn>
+export type Statements = ReturnType<typeof createRowStatements>
 
 /** What a row was when it was read: it is changed only while it is still that. */
 export interface Version {
@@ -30,8 +30,8 @@ const WRITTEN = [
 ]
 
 /** The store's statements. Each is whole by itself: none needs another one's transaction. */
-export function statementsOn(prefix: string) {
-  const tables = tablesOf(prefix)
+export function createRowStatements(prefix: string) {
+  const tables = createTableNames(prefix)
   return { ...readingOf(tables), ...writingOf(tables), ...ofTransactions(tables), ...walkingOf(tables) }
 }
 
@@ -54,7 +54,7 @@ function readingOf({ records }: Tables) {
     /** The row of a key, with the time; a row without a record if there is none. */
     read: ofKey(`SELECT ${server}, ${COLUMNS}, r.body, r.steps ${from}`),
     /** The same; the body only if the record has this fingerprint. */
-    readShown: (key: string, fingerprint: string) => readShown(bytes(fingerprint), idOf(key)),
+    readShown: (key: string, fingerprint: string) => readShown(encodeUtf8(fingerprint), idOf(key)),
     /** The row as last committed; fails if a transaction holds it. */
     lockAtOnce: ofKey(
       `SELECT ${SERVER}, ${LOCKED}, r.body, r.steps FROM ${BEFORE_LOCKS} JOIN ${records} r ON r.id = ? LIMIT 1 FOR UPDATE NOWAIT`,
@@ -85,15 +85,15 @@ function writingOf({ records }: Tables) {
   const complete = statement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED} AND ${MAY_WRITE}`)
   return {
     /** Writes a new row; fails if there is one. */
-    insert: (key: string, record: StoredRecord) => insert(idOf(key), bytes(key), ...valuesOf(record)),
+    insert: (key: string, record: StoredRecord) => insert(idOf(key), encodeUtf8(key), ...valuesOf(record)),
     /** The same for a first claim, whose times are durations; writes no row on a server that is read-only, as the next two. */
     claim: (key: string, { token, fingerprint, leaseUntil, expiresAt }: InFlight) =>
-      claim(idOf(key), bytes(key), bytes(token), bytes(fingerprint), leaseUntil, expiresAt),
+      claim(idOf(key), encodeUtf8(key), encodeUtf8(token), encodeUtf8(fingerprint), leaseUntil, expiresAt),
     update: (key: string, record: StoredRecord, version: Version) =>
       update(...valuesOf(record), idOf(key), ...valuesOfVersion(version)),
     remove: (key: string, version: Version) => remove(idOf(key), ...valuesOfVersion(version)),
     renew: (key: string, token: string, leaseMs: number, retentionMs: number) =>
-      renew(leaseMs, retentionMs, idOf(key), bytes(token)),
+      renew(leaseMs, retentionMs, idOf(key), encodeUtf8(token)),
     complete: (key: string, completion: Completion) => complete(...valuesOfCompletion(key, completion)),
   }
 }
@@ -122,18 +122,18 @@ function ofTransactions({ records }: Tables) {
     lockBareAtOnce: ofKey(`${lock('')} NOWAIT`),
     /** The same as `lock`, with the steps in hexadecimal digits: every client returns text alike. */
     lockWithSteps: ofKey(lock(', HEX(r.steps) AS steps')),
-    keepSteps: (key: string, record: StoredRecord) => keepSteps(stepsOf(record), idOf(key)),
+    keepSteps: (key: string, record: StoredRecord) => keepSteps(encodeSteps(record), idOf(key)),
     /** The locked row becomes uncertain. */
     unsettle: ofKey(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = ?`),
     /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. `now`: the store's sessions'. */
     placeholder: (key: string, token: string, now: number) =>
-      placeholder(idOf(key), bytes(key), bytes(token), now + DAY_MS),
+      placeholder(idOf(key), encodeUtf8(key), encodeUtf8(token), now + DAY_MS),
     completeLocked: (key: string, completion: Completion) => completeLocked(...valuesOfCompletion(key, completion)),
     /** The locked row is completed by another owner. */
     finish: (key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish, lockedToken: string) =>
       finish(
-        ...([retentionMs, ...valuesOfAnswer(answer), bytes(token), bytes(fingerprint), attempt] as const),
-        ...([idOf(key), bytes(lockedToken)] as const),
+        ...([retentionMs, ...valuesOfAnswer(answer), encodeUtf8(token), encodeUtf8(fingerprint), attempt] as const),
+        ...([idOf(key), encodeUtf8(lockedToken)] as const),
       ),
   }
 }
@@ -168,7 +168,7 @@ function walkingOf({ records, sweeps }: Tables) {
   }
 }
 
-type Tables = ReturnType<typeof tablesOf>
+type Tables = ReturnType<typeof createTableNames>
 
 /** A statement whose one value is a record's id. */
 function ofKey(sql: string): (key: string) => Statement {
@@ -183,21 +183,21 @@ function idOf(key: string): Buffer {
 
 /** In the order of WRITTEN. */
 function valuesOf(record: StoredRecord): StatementValue[] {
-  const { state, token, fingerprint, attempt, uncertain, lease_until, expires_at } = columnsOf(record)
-  const owner = [bytes(state), bytes(token), fingerprint === null ? null : bytes(fingerprint)]
+  const { state, token, fingerprint, attempt, uncertain, lease_until, expires_at } = toRecordColumns(record)
+  const owner = [encodeUtf8(state), encodeUtf8(token), fingerprint === null ? null : encodeUtf8(fingerprint)]
   const answer = record.state === 'completed' ? valuesOfAnswer(record.answer) : [null, null, null]
-  return [...owner, attempt, uncertain, lease_until, expires_at, ...answer, stepsOf(record)]
+  return [...owner, attempt, uncertain, lease_until, expires_at, ...answer, encodeSteps(record)]
 }
 
 function valuesOfAnswer({ body, ...head }: Answer): StatementValue[] {
   const inOne = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return [head.status, bytes(asciiHeadOf(head)), inOne]
+  return [head.status, encodeUtf8(encodeAsciiHead(head)), inOne]
 }
 
 function valuesOfCompletion(key: string, { token, retentionMs, answer }: Completion): StatementValue[] {
-  return [retentionMs, ...valuesOfAnswer(answer), idOf(key), bytes(token)]
+  return [retentionMs, ...valuesOfAnswer(answer), idOf(key), encodeUtf8(token)]
 }
 
 function valuesOfVersion({ token, revision, expiresAt }: Version): StatementValue[] {
-  return [bytes(token), revision, expiresAt]
+  return [encodeUtf8(token), revision, expiresAt]
 }

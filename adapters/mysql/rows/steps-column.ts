@@ -14,7 +14,7 @@ interface Kept {
 }
 
 /** The steps of a record, and an operator's mark; `null` if there are none. */
-export function stepsOf(record: StoredRecord): Buffer | null {
+export function encodeSteps(record: StoredRecord): Buffer | null {
   if (record.state === 'completed') return null
   const rerun = record.state === 'failed' && record.rerun === true
   const steps = (record.steps ?? []).map(({ label, state, order, result }) => {
@@ -29,8 +29,8 @@ export function stepsOf(record: StoredRecord): Buffer | null {
  * Whether a statement, in which a byte takes two, has room for the steps of a record. The rest of it is for its other columns, and
  * for steps that are to begin.
  */
-export function haveRoom(record: StoredRecord | null, mostBytes: number): boolean {
-  return record === null || 2 * (stepsOf(record)?.byteLength ?? 0) <= mostBytes * STEPS_SHARE
+export function fitsStepsColumn(record: StoredRecord | null, mostBytes: number): boolean {
+  return record === null || 2 * (encodeSteps(record)?.byteLength ?? 0) <= mostBytes * STEPS_SHARE
 }
 
 const STEPS_SHARE = 7 / 8
@@ -40,7 +40,7 @@ const STEPS_SHARE = 7 / 8
  *
  * @throws DamagedRow
  */
-export function withSteps(record: StoredRecord, { steps: column }: Row): StoredRecord {
+export function attachStepsColumn(record: StoredRecord, { steps: column }: Row): StoredRecord {
   if (column === null || column === undefined || record.state === 'completed') return record
   const { steps: kept, rerun } = keptIn(column)
   const steps = kept.map(([label, state, order, result]) => {

@@ -5,7 +5,7 @@ export const FORMAT = 1
 const REVISION = 1
 
 /** The names of the tables, for SQL. The option's rule guarantees that they need no escaping. */
-export function tablesOf(prefix: string) {
+export function createTableNames(prefix: string) {
   return { records: `\`${prefix}records\``, sweeps: `\`${prefix}sweeps\`` } as const
 }
 
@@ -22,7 +22,7 @@ export const STATES = {
  * checks are those of format 1, and apply to every writer.
  */
 export function schemaStatements(prefix: string): readonly string[] {
-  const { records, sweeps } = tablesOf(prefix)
+  const { records, sweeps } = createTableNames(prefix)
   return [
     `CREATE TABLE IF NOT EXISTS ${records} (
   id BINARY(32) NOT NULL,

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { type ListedRecords, toListedRecord, toListedRecordIfUnknown } from '../../../src/core/index.js'
-import { listedIn, type Row } from '../../sql/record-columns.js'
+import { collectListed, type Row } from '../../sql/record-columns.js'
 import type { Pace } from '../../sql/sweep-timer.js'
-import type { Database } from '../connection/database.js'
+import type { MySqlDatabase } from '../connection/database.js'
 import { isLocked } from '../errors.js'
 import { clockIsSetError } from './clock.js'
-import { foundIn } from './record-row.js'
+import { parseFoundRow } from './record-row.js'
 import type { Statements } from './statements.js'
 
 const ROWS_A_LIST = 1_000
@@ -16,10 +16,10 @@ const TURN_MS = 60_000
 
 /** What goes through the table, in steps in the order of the ids, which are random: no index is needed for it. */
 export class Walks {
-  readonly #database: Database
+  readonly #database: MySqlDatabase
   readonly #statements: Statements
 
-  constructor(database: Database, statements: Statements) {
+  constructor(database: MySqlDatabase, statements: Statements) {
     this.#database = database
     this.#statements = statements
   }
@@ -79,8 +79,8 @@ export class Walks {
     const rows = await this.#database.rows(this.#statements.walk(from ?? '', ROWS_A_LIST))
     const keyOf = ({ name }: Row) => Buffer.from(String(name), 'hex').toString()
     const asked = rows.filter((row) => isAsked(keyOf(row)))
-    const shown = listedIn(asked, keyOf, (row) => {
-      const { record, now } = foundIn({ ...row, body: row.bodiless === '1' ? null : NOT_READ, steps: null })
+    const shown = collectListed(asked, keyOf, (row) => {
+      const { record, now } = parseFoundRow({ ...row, body: row.bodiless === '1' ? null : NOT_READ, steps: null })
       return show(record, now)
     })
     return { ...shown, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.id) }

@@ -1,15 +1,15 @@
-import { ignored, isPairOfFunctions, type TxOfFunctions, toIsolationSql } from '../../sql/clients.js'
+import { ignoreError, isPairOfFunctions, type TxOfFunctions, toIsolationSql } from '../../sql/clients.js'
 import {
   type Connection,
-  coreOf,
+  getCorePool,
   isDemoted,
   isPool,
   type MySqlCallbackPool,
   type MySqlPool,
   type MySqlPromisePool,
-  sent,
+  sendSql,
 } from '../connection/client.js'
-import { literally, type Statement } from '../statement.js'
+import { type Statement, toLiteralSql } from '../statement.js'
 
 /** How a client other than `mysql2` opens transactions and runs statements in them. */
 export interface MySqlTransactions<Tx, Options = unknown> {
@@ -60,38 +60,38 @@ export interface OpenedTransactions<Tx, Options> extends MySqlTransactions<Tx, O
   sessionEnd?(tx: Tx): Promise<void> | undefined
 }
 
-export function opened(given: AnyTransactions): OpenedTransactions<unknown, unknown> {
+export function toOpenedTransactions(given: AnyTransactions): OpenedTransactions<unknown, unknown> {
   return (isPool(given) ? onPool(given) : given) as OpenedTransactions<unknown, unknown>
 }
 
 function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOptions> {
   const ends = new WeakMap<object, Promise<void>>()
   return {
-    run: (tx, statement) => sent(connectionIn(tx), literally(statement)),
+    run: (tx, statement) => sendSql(connectionIn(tx), toLiteralSql(statement)),
     sessionEnd: (tx) => ends.get(tx),
 
     async transaction(work, options) {
       const isolation = toIsolationSql(options)
       const tx = await txOf(pool)
       const connection = connectionIn(tx)
-      connection.on('error', ignored)
+      connection.on('error', ignoreError)
       const end = endOf(connection)
       ends.set(tx, end.promise)
       let isGood = false
       try {
-        if (isolation !== undefined) await sent(connection, `SET TRANSACTION ISOLATION LEVEL ${isolation}`)
-        await sent(connection, HOLD)
-        await sent(connection, 'START TRANSACTION')
+        if (isolation !== undefined) await sendSql(connection, `SET TRANSACTION ISOLATION LEVEL ${isolation}`)
+        await sendSql(connection, HOLD)
+        await sendSql(connection, 'START TRANSACTION')
         await work(tx)
-        await sent(connection, 'COMMIT')
+        await sendSql(connection, 'COMMIT')
         isGood = true
-        void sent(connection, LET_GO).catch(() => connection.destroy()) // It comes before anything else on the connection.
+        void sendSql(connection, LET_GO).catch(() => connection.destroy()) // It comes before anything else on the connection.
       } catch (error) {
         isGood = await rollsBack(connection, error)
         throw error
       } finally {
         end.close()
-        connection.off('error', ignored)
+        connection.off('error', ignoreError)
         ends.delete(tx)
         if (isGood) connection.release()
         else connection.destroy()
@@ -102,7 +102,7 @@ function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOpti
 
 /** As the application's pool gives them out. */
 async function txOf(pool: MySqlPool): Promise<object> {
-  if (coreOf(pool) !== pool) return (pool as MySqlPromisePool).getConnection()
+  if (getCorePool(pool) !== pool) return (pool as MySqlPromisePool).getConnection()
   return new Promise((resolve, reject) => {
     ;(pool as MySqlCallbackPool).getConnection((error, connection) => {
       if (error === null || error === undefined) resolve(connection)
@@ -131,9 +131,9 @@ async function rollsBack(connection: Connection, error: unknown): Promise<boolea
   if ((error as { readonly fatal?: unknown } | null)?.fatal === true) return false
   if (isDemoted(connection, error)) return false
   try {
-    await sent(connection, 'ROLLBACK')
-    await sent(connection, 'UNLOCK TABLES') // A ROLLBACK leaves what the work has locked by LOCK TABLES.
-    await sent(connection, LET_GO)
+    await sendSql(connection, 'ROLLBACK')
+    await sendSql(connection, 'UNLOCK TABLES') // A ROLLBACK leaves what the work has locked by LOCK TABLES.
+    await sendSql(connection, LET_GO)
     return true
   } catch {
     return false

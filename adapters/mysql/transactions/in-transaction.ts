@@ -13,7 +13,7 @@ import {
 import { findRows } from '../../sql/clients.js'
 import { isEndedByWork, NOTHING_WRITTEN_INSIDE, withoutStatement } from '../../sql/errors.js'
 import { type InFlight, type Row, requireOwned } from '../../sql/record-columns.js'
-import type { Database } from '../connection/database.js'
+import type { MySqlDatabase } from '../connection/database.js'
 import {
   assertFits,
   findErrorNumber,
@@ -27,13 +27,13 @@ import {
   unmarkedError,
 } from '../errors.js'
 import { clockIsSetError, readClock } from '../rows/clock.js'
-import { type Found, foundIn, withBytes, withTexts } from '../rows/record-row.js'
-import type { Records } from '../rows/records.js'
+import { decodeSteps, decodeTexts, type Found, parseFoundRow } from '../rows/record-row.js'
+import type { MySqlRecords } from '../rows/records.js'
 import type { Statements, Version } from '../rows/statements.js'
-import { haveRoom } from '../rows/steps-column.js'
-import { type Statement, sizeOf, statement } from '../statement.js'
-import { type AnyTransactions, type OpenedTransactions, opened } from './clients.js'
-import { countWrites, readWrites, valueIn } from './writes.js'
+import { fitsStepsColumn } from '../rows/steps-column.js'
+import { computeStatementBytes, type Statement, statement } from '../statement.js'
+import { type AnyTransactions, type OpenedTransactions, toOpenedTransactions } from './clients.js'
+import { countWrites, readVariable, readWrites } from './writes.js'
 
 /**
  * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
@@ -62,11 +62,11 @@ interface Marked {
  * @throws MySqlStoreError with one of the codes for transactions; any other database error unchanged, so that the
  * code that opened the transaction can recognise a deadlock and retry.
  */
-export class InTransaction implements Transactions<unknown, unknown> {
+export class MySqlTransactionStatements implements Transactions<unknown, unknown> {
   readonly #client: OpenedTransactions<unknown, unknown>
-  readonly #database: Database
+  readonly #database: MySqlDatabase
   readonly #statements: Statements
-  readonly #records: Records
+  readonly #records: MySqlRecords
   readonly #open = new WeakMap<object, Open>()
   readonly #marked = new WeakMap<Open, Marked>()
   /** Whether the store has seen, over its own pool, a row that one of these transactions has locked: both use one database. */
@@ -74,8 +74,8 @@ export class InTransaction implements Transactions<unknown, unknown> {
   /** Of the application's sessions, as the first transaction tells; `undefined`: there was none. */
   #isolatesSnapshots: boolean | undefined
 
-  constructor(given: AnyTransactions, database: Database, statements: Statements, records: Records) {
-    this.#client = opened(given)
+  constructor(given: AnyTransactions, database: MySqlDatabase, statements: Statements, records: MySqlRecords) {
+    this.#client = toOpenedTransactions(given)
     this.#database = database
     this.#statements = statements
     this.#records = records
@@ -111,7 +111,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
   /** Whether a locking read of a row that was changed since its snapshot would end the transaction: MySQL has no such thing. */
   async #doesIsolateSnapshots(open: Open): Promise<boolean> {
     const [row] = await this.#rows(open, SNAPSHOTS())
-    return row !== undefined && valueIn(row) === 'ON'
+    return row !== undefined && readVariable(row) === 'ON'
   }
 
   /** Locks the record until the transaction ends, and makes it uncertain. Resolves with what it says of the step. */
@@ -129,7 +129,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
     const found = await this.#ownedWithSteps(open, key, token)
     const kept = { ...found, steps: machine.applyStep(found.steps, change) }
     const bare = { ...found, steps: machine.applyStep(found.steps, { ...change, result: null }) }
-    const hasRoom = haveRoom(kept, this.#database.mostBytes)
+    const hasRoom = fitsStepsColumn(kept, this.#database.mostBytes)
     await this.#send(open, this.#statements.keepSteps(key, hasRoom ? kept : bare))
   }
 
@@ -245,7 +245,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
     await this.#checkMark(open, token)
     await this.#setMark(open, token)
     const row = await this.#locked(open, this.#statements.lockWithSteps(key))
-    const found = row === undefined ? ABSENT : foundIn(withBytes(row))
+    const found = row === undefined ? ABSENT : parseFoundRow(decodeSteps(row))
     return requireOwned(found.record, token, MySqlStoreError)
   }
 
@@ -258,16 +258,16 @@ export class InTransaction implements Transactions<unknown, unknown> {
   async #lock(open: Open, key: string, atOnce: boolean): Promise<Found> {
     const { lock, lockBareAtOnce } = this.#statements
     const row = await this.#locked(open, atOnce ? lockBareAtOnce(key) : lock(key))
-    return row === undefined ? ABSENT : foundIn(withTexts(row))
+    return row === undefined ? ABSENT : parseFoundRow(decodeTexts(row))
   }
 
   /** A row, in a session whose clock goes. */
   async #locked(open: Open, sent: Statement): Promise<Row | undefined> {
     const [row] = await this.#rows(open, sent)
-    const stoodAt = row && withTexts(row).stood_at
+    const stoodAt = row && decodeTexts(row).stood_at
     if (typeof stoodAt !== 'string') return row
     const [next] = await this.#rows(open, readClock())
-    if (next === undefined || withTexts(next).stood_at === stoodAt) throw clockIsSetError()
+    if (next === undefined || decodeTexts(next).stood_at === stoodAt) throw clockIsSetError()
     return row
   }
 
@@ -285,7 +285,7 @@ export class InTransaction implements Transactions<unknown, unknown> {
 
   async #send(open: Open, sent: Statement): Promise<unknown> {
     if (open.isOver()) throw unmarkedError()
-    assertFits(sizeOf(sent), this.#database.mostBytes)
+    assertFits(computeStatementBytes(sent), this.#database.mostBytes)
     try {
       return await this.#client.run(open.tx, sent)
     } catch (thrown) {

@@ -17,13 +17,13 @@ export const readWrites = statement(
  * @throws MySqlStoreError `database_unsuitable`: the session leaves rows out, and no SHOW has a LIMIT of its own.
  */
 export function countWrites(rows: readonly Readonly<Record<string, unknown>>[]): number {
-  if (rows.length >= COUNTERS.length) return rows.reduce((sum, row) => sum + Number(valueIn(row)), 0)
+  if (rows.length >= COUNTERS.length) return rows.reduce((sum, row) => sum + Number(readVariable(row)), 0)
   throw new MySqlStoreError(
     'database_unsuitable',
     'The session of the transaction leaves rows out: leave `sql_select_limit` at its default, at least when the work ends.',
   )
 }
 
-export function valueIn(row: Readonly<Record<string, unknown>>): string {
+export function readVariable(row: Readonly<Record<string, unknown>>): string {
   return String(row.Value ?? row.VARIABLE_VALUE)
 }

@@ -1,8 +1,8 @@
 import { commands } from './commands.js'
 import { BY_INDEX, BY_POSTGRES, FORMAT } from './plpgsql.js'
 import { transactions } from './transactions.js'
-import { unclaimed } from './unclaimed.js'
-import { walks } from './walks.js'
+import { buildUnclaimedSql } from './unclaimed.js'
+import { buildWalksSql } from './walks.js'
 
 /**
  * The revision of the SQL below, incremented with each change: `migrate` replaces functions of an earlier revision, and
@@ -12,13 +12,13 @@ import { walks } from './walks.js'
 export const REVISION = 1
 
 /** The name as an SQL identifier. The option's rule guarantees that it needs no escaping. */
-export function quoted(schema: string): string {
+export function toQuotedName(schema: string): string {
   return `"${schema}"`
 }
 
 /** The SQL for everything that the store needs, for a migration tool. Safe to run repeatedly. */
 export function schemaSql(name: string): string {
-  const schema = quoted(name)
+  const schema = toQuotedName(name)
   return `-- once-per-key, revision ${REVISION}
 DO $schema$ BEGIN
   IF pg_catalog.array_position(pg_catalog.current_schemas(false), 'pg_catalog') OPERATOR(pg_catalog.>) 1 THEN
@@ -31,7 +31,7 @@ DO $schema$ BEGIN
     CREATE SCHEMA ${schema};
   END IF;
 END $schema$;
-${records(schema)}${steps(schema)}${sweeps(schema)}${commands(schema)}${walks(schema)}${transactions(schema)}${unclaimed(schema)}
+${records(schema)}${steps(schema)}${sweeps(schema)}${commands(schema)}${buildWalksSql(schema)}${transactions(schema)}${buildUnclaimedSql(schema)}
 CREATE OR REPLACE FUNCTION ${schema}.revision_v1(OUT revision text)
 LANGUAGE sql IMMUTABLE ${BY_POSTGRES} AS $body$ SELECT '${REVISION}' $body$;
 `
@@ -41,7 +41,7 @@ LANGUAGE sql IMMUTABLE ${BY_POSTGRES} AS $body$ SELECT '${REVISION}' $body$;
  * The same as one statement in one transaction: if several processes start together, one runs it and the others wait.
  */
 export function migrationSql(name: string): string {
-  const schema = quoted(name)
+  const schema = toQuotedName(name)
   return `DO $migration$
 DECLARE installed integer := 0;
 BEGIN

@@ -28,7 +28,7 @@ import { BOUND_INACTIVITY, MARKED, MARKS, WRITTEN } from './transactions.js'
  * The unique index is the authority: the last statement raises if the record is there, and COMMIT may follow it in the same trip. The
  * advisory lock only saves work; but with the lock free, whatever its last holder has committed can be read.
  */
-export function unclaimed(schema: string): string {
+export function buildUnclaimedSql(schema: string): string {
   return `${look(schema)}${enter(schema)}${finish(schema)}${fence(schema)}${withhold(schema)}`
 }
 

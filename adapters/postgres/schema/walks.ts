@@ -5,7 +5,7 @@ import { BY_INDEX, FORMAT, IS_UNKNOWN, NOW, SHOWN_WITHOUT_ANSWER } from './plpgs
  * each command. A range is read by physical row location (Postgres 14 and later), so a step costs the same in a large
  * table.
  */
-export function walks(schema: string): string {
+export function buildWalksSql(schema: string): string {
   return `
 CREATE OR REPLACE FUNCTION ${schema}.sweep_v1(p_from bigint, p_blocks bigint, OUT removed text, OUT block text)
 LANGUAGE plpgsql VOLATILE ${BY_INDEX}

@@ -1,8 +1,8 @@
 import { StoreCalls } from '../calls/store-calls.js'
 import { Activity, monotonicNow } from '../calls/timers.js'
-import { guardListener, tellNotRun, warnUnheard } from '../events/events.js'
+import { guardListener, reportNotRun, warnUnheard } from '../events/events.js'
 import { createUnavailableRefusal, explainNotRun, isInFlight, type NotRun } from '../events/refusal.js'
-import { isClaimTraced, isEventTraced, traceClaim, traced, traceStore } from '../events/trace.js'
+import { isClaimTraced, isEventTraced, publishBefore, traceClaim, traceStore } from '../events/trace.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import { OperatorCalls, type RecordOperator } from '../operator/operator-calls.js'
 import { type EngineOptions, resolveEngineOptions } from '../options/engine-options.js'
@@ -12,7 +12,7 @@ import type { CoreParts } from '../run/core-parts.js'
 import { Duplicates } from '../run/duplicates.js'
 import { Run } from '../run/run.js'
 import { type Claim, type Claimed, Claims } from './claims.js'
-import { checkFirstSent, isLate, lookUp } from './late-retry.js'
+import { assertFirstSent, findLateOutcome, isLate } from './late-retry.js'
 import { type Waited, waitForOwner } from './wait-for-owner.js'
 
 /** Runs operations once. */
@@ -68,7 +68,7 @@ class RecordEngine implements OperationEngine {
     const options = resolveEngineOptions(given)
     const { store, inFlightWaitMs, onEvent } = options
     const heard = guardListener(onEvent ?? warnUnheard)
-    const emit = traced(heard)
+    const emit = publishBefore(heard)
     const calls = new StoreCalls(options, emit)
     const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
     const { leaseMs, maxRunMs, retentionMs, unknownRetentionMs, unknownOutcome } = options
@@ -82,7 +82,7 @@ class RecordEngine implements OperationEngine {
   }
 
   claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
-    if (identity.firstSent !== undefined) checkFirstSent(identity.firstSent, this.#core.options)
+    if (identity.firstSent !== undefined) assertFirstSent(identity.firstSent, this.#core.options)
     const run = new Run(identity, this.#core, this.#claims.areLooks ? isAbandoned : undefined)
     return isClaimTraced()
       ? traceClaim(identity, run.token, () => this.#claim(run, isAbandoned))
@@ -103,7 +103,7 @@ class RecordEngine implements OperationEngine {
   /** Its record may be gone, so it never claims. */
   #look(run: Run): MaybePromise<Claimed> {
     return this.during(() =>
-      whenever(lookUp(run, this.#core), ({ notRun, record }) => this.#tell(notRun, run.identity, record)),
+      whenever(findLateOutcome(run, this.#core), ({ notRun, record }) => this.#tell(notRun, run.identity, record)),
     )
   }
 
@@ -160,7 +160,7 @@ class RecordEngine implements OperationEngine {
 
   #tell(notRun: NotRun, identity: Identity, record: IdempotencyRecord | null): NotRun {
     const { emit, isHeard } = this.#core
-    if (isHeard()) tellNotRun(emit, notRun, identity, record)
+    if (isHeard()) reportNotRun(emit, notRun, identity, record)
     return notRun
   }
 

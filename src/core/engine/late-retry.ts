@@ -23,7 +23,7 @@ export function isLate({ firstSent }: Identity, options: RepeatOptions): boolean
 }
 
 /** What became of an operation that is late: its answer or a mismatch, if its record is still there. Changes nothing. */
-export function lookUp(operation: Run, core: CoreParts): MaybePromise<Shown & { readonly notRun: NotRun }> {
+export function findLateOutcome(operation: Run, core: CoreParts): MaybePromise<Shown & { readonly notRun: NotRun }> {
   const { calls, options } = core
   const inspect = requireStoreCommand(options.store, 'inspect')
   const send = () => {
@@ -44,7 +44,7 @@ interface Shown {
 }
 
 /** @throws IdempotencyError `arguments_invalid`, `command_missing`: nothing was sent. */
-export function checkFirstSent(firstSent: unknown, options: CoreParts['options']): void {
+export function assertFirstSent(firstSent: unknown, options: CoreParts['options']): void {
   requireStoreCommand(options.store, 'inspect')
   const fault = faultIn(firstSent, options)
   if (fault === null) return

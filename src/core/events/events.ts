@@ -152,7 +152,7 @@ export function toLoggableEvent<Event>(event: Event): Event {
 }
 
 /** Emits what an operation gets in place of a run; nothing if the record is not the reason. */
-export function tellNotRun(
+export function reportNotRun(
   emit: (event: EngineEvent) => void,
   notRun: NotRun,
   { scope, key }: Identity,

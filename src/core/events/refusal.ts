@@ -64,7 +64,7 @@ export function explainNotRun(record: IdempotencyRecord, { fingerprint }: Identi
 }
 
 /** The result for the client of a run that lost its lease: the answer if there is one, else to retry. */
-export function endAfterLoss(record: IdempotencyRecord | null, identity: Identity, options: Options): NotRun {
+export function explainLostRun(record: IdempotencyRecord | null, identity: Identity, options: Options): NotRun {
   if (record?.state === 'completed') return explainNotRun(record, identity, options)
   return createInFlightRefusal(record?.state === 'in-flight' ? record.leaseRemainingMs : 0, options)
 }

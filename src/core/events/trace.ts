@@ -82,7 +82,7 @@ const commands: TracingChannel<object, CommandTrace> = tracingChannel('once-per-
 const events: Channel = channel('once-per-key:event')
 
 /** Publishes an event before calling its listener. `token`: of the event's run. */
-export function traced<Event extends TracedEvent>(listener: (event: Event) => void) {
+export function publishBefore<Event extends TracedEvent>(listener: (event: Event) => void) {
   return (event: Event, token?: string): void => {
     traceEvent(event, token)
     listener(event)

@@ -104,7 +104,7 @@ export function findScopeFault(given: unknown): string | null {
   if (typeof given !== 'string') return describeKind(given)
   if (given === '') return 'an empty string'
   if (isTooLong(given, MAX_CHARACTERS)) return `more than ${MAX_CHARACTERS} characters`
-  if (isAccident(given)) return `the word "${given}"`
+  if (isAccidentalName(given)) return `the word "${given}"`
   return given.isWellFormed() ? null : 'a string with a lone surrogate'
 }
 
@@ -136,7 +136,7 @@ function isTooLong(text: string, mostCharacters: number): boolean {
 const ACCIDENTS = new Set(['undefined', 'null', 'NaN', '[object Object]', '[object Promise]'])
 const LONGEST = Math.max(...[...ACCIDENTS].map(({ length }) => length))
 
-export function isAccident(text: string): boolean {
+export function isAccidentalName(text: string): boolean {
   return text.length <= LONGEST && ACCIDENTS.has(text)
 }
 

@@ -1,12 +1,12 @@
 import type { Sender, StoreCall } from '../calls/store-call.js'
 import { keepProcessAlive } from '../calls/timers.js'
 import type { IdempotencyError } from '../errors.js'
-import { type EngineEvent, tellNotRun } from '../events/events.js'
+import { type EngineEvent, reportNotRun } from '../events/events.js'
 import {
   createInFlightRefusal,
   createTransactionMissingRefusal,
   createUnconfirmedRefusal,
-  endAfterLoss,
+  explainLostRun,
   explainNotRun,
   type RunEnd,
   SEND,
@@ -135,7 +135,7 @@ export class EffectPerformer {
       case 'tell':
         return this.#tell(this.#ownEnd(effect.end))
       case 'tell as recorded':
-        return this.#tell(endAfterLoss(effect.record, this.#run.identity, this.#core.options))
+        return this.#tell(explainLostRun(effect.record, this.#run.identity, this.#core.options))
       case 'tell stored':
         return this.#tell({ action: 'replay', answer: effect.answer, isOwn: true })
       case 'tell transaction':
@@ -181,7 +181,7 @@ export class EffectPerformer {
     const isRecord = typeof because === 'object'
     const refused = because === 'unconfirmed' ? createUnconfirmedRefusal(options) : createInFlightRefusal(0, options)
     const notRun = isRecord ? explainNotRun(because, identity, options) : refused
-    tellNotRun((event) => this.emit(event), notRun, identity, isRecord ? because : null)
+    reportNotRun((event) => this.emit(event), notRun, identity, isRecord ? because : null)
     this.#close()
     this.#tell(notRun)
   }

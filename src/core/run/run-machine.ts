@@ -53,10 +53,10 @@ export interface Transition {
 }
 
 export function next(state: RunState, event: RunEvent): Transition {
-  if (event.type === 'known') return to({ ...state, facts: { ...state.facts, ...event.facts } })
-  if (state.phase === 'over') return to(state)
+  if (event.type === 'known') return toTransition({ ...state, facts: { ...state.facts, ...event.facts } })
+  if (state.phase === 'over') return toTransition(state)
   if (event.type === 'lease lost') return loseLease(state, event.reason)
-  if (event.type === 'lease given up') return to({ ...state, lease: 'gone' })
+  if (event.type === 'lease given up') return toTransition({ ...state, lease: 'gone' })
   switch (state.phase) {
     case 'running':
       return whileRunning(state, event)
@@ -71,11 +71,11 @@ export function next(state: RunState, event: RunEvent): Transition {
     case 'verifying':
       return whileVerifying(state, event)
     default: // `unclaimed-machine.ts`
-      return to(state)
+      return toTransition(state)
   }
 }
 
-export function to(state: RunState, ...effects: readonly RunEffect[]): Transition {
+export function toTransition(state: RunState, ...effects: readonly RunEffect[]): Transition {
   return { state, effects }
 }
 
@@ -87,37 +87,38 @@ function whileRunning(state: In<'running'>, event: RunEvent): Transition {
   }
   switch (event.type) {
     case 'answered':
-      return store(state, event.answer, event.mustBeConfirmed)
+      return storeAnswer(state, event.answer, event.mustBeConfirmed)
     case 'failed': {
       // Stopped first, because a time limit may have responded while the handler still runs.
-      if (event.kept !== null) return after(STOP, store(state, event.kept.answer, event.kept.mustBeConfirmed))
+      if (event.kept !== null)
+        return prependEffect(STOP, storeAnswer(state, event.kept.answer, event.kept.mustBeConfirmed))
       const { how, because } = event
       const end = event.isWithdrawn ? 'unconfirmed' : 'own'
-      if (!event.isInStep) return after(STOP, release(state, event, end))
-      return to({ phase: 'waiting for steps', lease, facts, how, because, end }, STOP, { do: 'check lease' })
+      if (!event.isInStep) return prependEffect(STOP, release(state, event, end))
+      return toTransition({ phase: 'waiting for steps', lease, facts, how, because, end }, STOP, { do: 'check lease' })
     }
     case 'committed':
       return completed({ lease, facts }, event.answer, 'committed', { do: 'tell', end: 'own' })
     case 'commit unconfirmed':
-      return after({ do: 'report', type: 'completion_pending' }, verify(state, event.answer, false, 'own'))
+      return prependEffect({ do: 'report', type: 'completion_pending' }, verify(state, event.answer, false, 'own'))
     case 'completed by hand':
-      return to({ ...state, byHand: event.answer })
+      return toTransition({ ...state, byHand: event.answer })
     case 'lease over':
-      return to({ ...state, lease: 'gone' }, STOP, { do: 'end' }, { do: 'abandon' })
+      return toTransition({ ...state, lease: 'gone' }, STOP, { do: 'end' }, { do: 'abandon' })
     default:
-      return to(state)
+      return toTransition(state)
   }
 }
 
 export const STOP: RunEffect = { do: 'stop work', because: 'run_failed' }
 
-export function after(first: RunEffect, { state, effects }: Transition): Transition {
+export function prependEffect(first: RunEffect, { state, effects }: Transition): Transition {
   return { state, effects: [first, ...effects] }
 }
 
 /** A failure kept for retries is stored as an answer. */
-export function store({ lease, facts }: Lasting, answer: Answer, mustBeConfirmed: boolean): Transition {
-  return to({ phase: 'storing', lease, facts, answer, mustBeConfirmed }, { do: 'send complete', answer })
+export function storeAnswer({ lease, facts }: Lasting, answer: Answer, mustBeConfirmed: boolean): Transition {
+  return toTransition({ phase: 'storing', lease, facts, answer, mustBeConfirmed }, { do: 'send complete', answer })
 }
 
 export type Lasting = Pick<RunState, 'lease' | 'facts'>
@@ -125,7 +126,7 @@ export type Lasting = Pick<RunState, 'lease' | 'facts'>
 /** Judged when it is sent: a step may have been taken back until then. */
 function release({ lease, facts }: Lasting, { how, because }: GivenFailure, end: OwnEnd | null): Transition {
   const failure = judgeFailure(facts, how, because)
-  return to({ phase: 'releasing', lease, facts, failure, end }, { do: 'send release', failure })
+  return toTransition({ phase: 'releasing', lease, facts, failure, end }, { do: 'send release', failure })
 }
 
 /**
@@ -134,7 +135,7 @@ function release({ lease, facts }: Lasting, { how, because }: GivenFailure, end:
  */
 function verify({ lease, facts }: Lasting, answer: Answer, isByHand: boolean, end: OwnEnd): Transition {
   const failure = judgeFailure(facts, 'perhaps', 'no_answer')
-  return to({ phase: 'verifying', lease, facts, answer, isByHand, end }, { do: 'send release', failure })
+  return toTransition({ phase: 'verifying', lease, facts, answer, isByHand, end }, { do: 'send release', failure })
 }
 
 /** An uncertain attempt stays uncertain, whatever its failure. */
@@ -151,11 +152,18 @@ function completed(
   how: In<'over'>['how'],
   ...told: readonly RunEffect[]
 ): Transition {
-  return over(lasting, how, { do: 'report', type: 'completed', answer }, { do: 'wake', answer }, { do: 'end' }, ...told)
+  return endRun(
+    lasting,
+    how,
+    { do: 'report', type: 'completed', answer },
+    { do: 'wake', answer },
+    { do: 'end' },
+    ...told,
+  )
 }
 
-export function over({ facts }: Lasting, how: In<'over'>['how'], ...effects: readonly RunEffect[]): Transition {
-  return to({ phase: 'over', lease: 'gone', facts, how }, ...effects)
+export function endRun({ facts }: Lasting, how: In<'over'>['how'], ...effects: readonly RunEffect[]): Transition {
+  return toTransition({ phase: 'over', lease: 'gone', facts, how }, ...effects)
 }
 
 function whileStoring(state: In<'storing'>, event: RunEvent): Transition {
@@ -167,13 +175,13 @@ function whileStoring(state: In<'storing'>, event: RunEvent): Transition {
     ]
     const waits = { phase: 'pending', lease, facts, answer, failure: null } as const
     return mustBeConfirmed
-      ? to({ ...waits, end: null }, ...pending, { do: 'tell', end: 'unconfirmed' })
-      : to({ ...waits, end: 'own' }, ...pending, { do: 'check lease' })
+      ? toTransition({ ...waits, end: null }, ...pending, { do: 'tell', end: 'unconfirmed' })
+      : toTransition({ ...waits, end: 'own' }, ...pending, { do: 'check lease' })
   }
-  if (event.type !== 'replied') return to(state)
+  if (event.type !== 'replied') return toTransition(state)
   if (event.reply.ok) return completed(state, answer, 'otherwise', { do: 'tell', end: 'own' })
   if (isAnothers(state, event.reply.record)) return lost(state, event.reply.record, true)
-  return over(
+  return endRun(
     state,
     'otherwise',
     { do: 'report', type: 'completion_pending' },
@@ -191,26 +199,26 @@ export function isAnothers({ facts }: Lasting, record: IdempotencyRecord | null)
 function lost(state: RunState, record: IdempotencyRecord | null, tells: boolean): Transition {
   const lose = loseLease(state, 'taken').effects
   const tell: RunEffect[] = tells ? [{ do: 'tell as recorded', record }] : []
-  return over(state, 'otherwise', ...lose, { do: 'end' }, ...tell)
+  return endRun(state, 'otherwise', ...lose, { do: 'end' }, ...tell)
 }
 
 function loseLease(state: RunState, reason: 'lapsed' | 'taken'): Transition {
   const lease = reason === 'taken' ? 'gone' : 'lapsed'
-  if (state.lease !== 'held') return to(state.lease === 'gone' ? state : { ...state, lease })
+  if (state.lease !== 'held') return toTransition(state.lease === 'gone' ? state : { ...state, lease })
   const stop: RunEffect = { do: 'stop work', because: 'lease_lost' }
-  return to({ ...state, lease }, { do: 'report', type: 'lease_lost', reason }, stop, { do: 'free key' })
+  return toTransition({ ...state, lease }, { do: 'report', type: 'lease_lost', reason }, stop, { do: 'free key' })
 }
 
 function whileReleasing(state: In<'releasing'>, event: RunEvent): Transition {
   const { lease, facts, failure, end } = state
   if (event.type === 'unanswered') {
     const again: RunEffect = { do: 'send again', isAwaited: false }
-    return to({ phase: 'pending', lease, facts, answer: null, failure, end }, again, { do: 'check lease' })
+    return toTransition({ phase: 'pending', lease, facts, answer: null, failure, end }, again, { do: 'check lease' })
   }
-  if (event.type !== 'replied') return to(state)
+  if (event.type !== 'replied') return toTransition(state)
   if (!event.reply.ok && isAnothers(state, event.reply.record)) return lost(state, event.reply.record, end !== null)
   const report: RunEffect[] = event.reply.ok ? [{ do: 'report', type: 'failed', failure }] : []
-  return over(state, 'otherwise', ...report, { do: 'end' }, ...tellOnce(end))
+  return endRun(state, 'otherwise', ...report, { do: 'end' }, ...tellOnce(end))
 }
 
 function tellOnce(end: OwnEnd | null): RunEffect[] {
@@ -222,18 +230,20 @@ function whileWaiting(state: In<'waiting for steps'>, event: RunEvent): Transiti
   const { end } = state
   switch (event.type) {
     case 'lease checked':
-      return state.lease === 'held' ? to({ ...state, end: null }, ...tellOnce(end)) : to(state, { do: 'renew' })
+      return state.lease === 'held'
+        ? toTransition({ ...state, end: null }, ...tellOnce(end))
+        : toTransition(state, { do: 'renew' })
     case 'renewed': {
       const { reply } = event
-      if (end === null) return to(state)
-      if (reply === null) return to({ ...state, end: null }, { do: 'tell', end: 'unconfirmed' })
+      if (end === null) return toTransition(state)
+      if (reply === null) return toTransition({ ...state, end: null }, { do: 'tell', end: 'unconfirmed' })
       if (!reply.ok && isAnothers(state, reply.record)) return lost(state, reply.record, true)
-      return to({ ...state, end: null }, { do: 'tell', end })
+      return toTransition({ ...state, end: null }, { do: 'tell', end })
     }
     case 'steps over':
       return release(state, state, end)
     default:
-      return to(state)
+      return toTransition(state)
   }
 }
 
@@ -242,47 +252,54 @@ function whilePending(state: In<'pending'>, event: RunEvent): Transition {
   const { answer, failure, end } = state
   switch (event.type) {
     case 'lease checked': // Without a lease what it says may be untrue: whoever took over may have sent another answer.
-      if (end === null) return to(state)
-      return to({ ...state, end: null }, { do: 'tell', end: state.lease === 'held' ? end : 'unconfirmed' })
+      if (end === null) return toTransition(state)
+      return toTransition({ ...state, end: null }, { do: 'tell', end: state.lease === 'held' ? end : 'unconfirmed' })
     case 'replied': {
       const { reply } = event
       if (reply.ok && answer !== null) return completed(state, answer, 'otherwise')
       if (reply.ok)
-        return over(state, 'otherwise', { do: 'report', type: 'failed', failure: failure as Failure }, { do: 'end' })
+        return endRun(state, 'otherwise', { do: 'report', type: 'failed', failure: failure as Failure }, { do: 'end' })
       return isAnothers(state, reply.record) ? lost(state, reply.record, false) : giveUp(state)
     }
     case 'given up':
       return giveUp(state)
     default:
-      return to(state)
+      return toTransition(state)
   }
 }
 
 function giveUp(state: In<'pending'>): Transition {
   const report: RunEffect[] = state.answer === null ? [] : [{ do: 'report', type: 'completion_given_up' }]
-  return over(state, 'otherwise', ...report, { do: 'end' })
+  return endRun(state, 'otherwise', ...report, { do: 'end' })
 }
 
 function whileVerifying(state: In<'verifying'>, event: RunEvent): Transition {
   const { lease, facts, isByHand } = state
-  if (event.type === 'unanswered') return to(state, { do: 'send again', isAwaited: true })
+  if (event.type === 'unanswered') return toTransition(state, { do: 'send again', isAwaited: true })
   if (event.type === 'given up') {
     const unknown: RunEffect[] = isByHand ? [] : [{ do: 'tell transaction', outcome: 'unknown' }]
     const tell: RunEffect = { do: 'tell', end: 'unconfirmed' }
-    return over(state, byHandOr(state), { do: 'report', type: 'completion_given_up' }, { do: 'end' }, tell, ...unknown)
+    return endRun(
+      state,
+      byHandOr(state),
+      { do: 'report', type: 'completion_given_up' },
+      { do: 'end' },
+      tell,
+      ...unknown,
+    )
   }
-  if (event.type !== 'replied') return to(state)
+  if (event.type !== 'replied') return toTransition(state)
   const answer = findOwnAnswer(event.reply, state.answer, facts.attempt)
   if (!isByHand) {
     const running = { phase: 'running', lease, facts, byHand: null } as const
     // Its record has failed or belongs to another attempt; the handler learns that when it responds.
     return answer === null
-      ? to({ ...running, lease: 'gone' }, STOP, { do: 'tell transaction', outcome: 'rolled back' })
-      : to(running, { do: 'tell transaction', outcome: 'committed' })
+      ? toTransition({ ...running, lease: 'gone' }, STOP, { do: 'tell transaction', outcome: 'rolled back' })
+      : toTransition(running, { do: 'tell transaction', outcome: 'committed' })
   }
   if (answer === null) {
     const tell: RunEffect = { do: 'tell', end: 'unconfirmed' }
-    return over(state, 'by hand', { do: 'report', type: 'transaction_not_committed' }, { do: 'end' }, tell)
+    return endRun(state, 'by hand', { do: 'report', type: 'transaction_not_committed' }, { do: 'end' }, tell)
   }
   const tell: RunEffect = answer.body === null ? { do: 'tell', end: state.end } : { do: 'tell stored', answer }
   return completed(state, answer, 'by hand', tell)

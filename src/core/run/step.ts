@@ -52,7 +52,7 @@ const MOST_CHARACTERS = 100
 const OPTIONS = { result: anything }
 
 /** @throws IdempotencyError `label_invalid`, `arguments_invalid`, `options_invalid`: nothing was sent, and the work was not called. */
-export function checkStep(label: unknown, work: unknown, options: unknown): GivenStep {
+export function parseStepArguments(label: unknown, work: unknown, options: unknown): GivenStep {
   if (typeof label !== 'string' || findNameFault(label, MOST_CHARACTERS) !== null) throw labelInvalid(label)
   if (typeof work !== 'function') {
     throw new IdempotencyError(
@@ -194,7 +194,7 @@ export class StepWork {
 }
 
 /** `around`: the work inside which a step is about to begin, or did not begin, or was taken back. */
-export function countInside(around: StepWork | undefined, by: 1 | -1): void {
+export function countBegunSteps(around: StepWork | undefined, by: 1 | -1): void {
   for (let work = around; work !== undefined; work = work.around) work.begun += by
 }
 

@@ -15,9 +15,9 @@ import type { CommandReply, Step, StepChange } from '../record/record.js'
 import { type Store, toKeptResult, toShownResult } from '../store.js'
 import type { CoreParts } from './core-parts.js'
 import {
-  checkStep,
-  countInside,
+  countBegunSteps,
   type GivenStep,
+  parseStepArguments,
   type ResultOfStep,
   type ResumedStep,
   type RunOfSteps,
@@ -86,7 +86,7 @@ export class Steps {
   }
 
   async step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
-    const given = checkStep(label, work, options)
+    const given = parseStepArguments(label, work, options)
     const known = this.#stepToBegin(label)
     if (known.state === 'recorded') return this.#resume(label, known, given.codec)
     const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
@@ -94,12 +94,12 @@ export class Steps {
     const around = StepWork.current()
     known.state = 'running'
     this.#running++
-    countInside(around, 1)
+    countBegunSteps(around, 1)
     try {
       await this.#recordBeginning(label, known)
     } catch (error) {
       known.state = before
-      countInside(around, -1)
+      countBegunSteps(around, -1)
       this.#settled()
       throw error
     }
@@ -109,7 +109,7 @@ export class Steps {
 
   /** A step whose result commits in a transaction, without a mark before: its beginning needs no command. */
   inside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
-    const { codec } = checkStep(label, work, options)
+    const { codec } = parseStepArguments(label, work, options)
     const known = this.#stepToBegin(label, true)
     if (known.state === 'recorded') return { recorded: this.#resume(label, known, codec) }
     return this.#begunInside(label, known, codec)
@@ -124,7 +124,7 @@ export class Steps {
     let wasFound = false
     known.state = 'running'
     this.#running++
-    countInside(around, 1)
+    countBegunSteps(around, 1)
     this.#isInside = true
     return {
       ready: () => (this.#areConfirmed ? undefined : this.#confirmed()),
@@ -145,7 +145,7 @@ export class Steps {
         this.#isInside = false
         known.state = { committed: 'done', unknown: 'begun', 'rolled back': before }[end] as StepState
         if (end === 'committed') this.#run.reportStep(wasFound ? 'step_resumed' : 'step_done', label)
-        if (end === 'rolled back') countInside(around, -1)
+        if (end === 'rolled back') countBegunSteps(around, -1)
         else this.#count(1)
         this.#settled()
       },
@@ -248,7 +248,7 @@ export class Steps {
 
   async #takeBack(label: string, known: KnownStep, { around }: StepWork): Promise<void> {
     this.#count(-1)
-    countInside(around, -1)
+    countBegunSteps(around, -1)
     if (this.#isRecorded) await this.#send(label, 'undone', null, known)
     known.state = 'free'
   }

@@ -24,7 +24,17 @@
 import type { FailureReason } from '../events/events.js'
 import type { Fenced } from '../record/looked.js'
 import type { BeginReply, IdempotencyRecord } from '../record/record.js'
-import { after, judgeFailure, type Lasting, next, over, STOP, store, type Transition, to } from './run-machine.js'
+import {
+  endRun,
+  judgeFailure,
+  type Lasting,
+  next,
+  prependEffect,
+  STOP,
+  storeAnswer,
+  type Transition,
+  toTransition,
+} from './run-machine.js'
 import type { Failure, In, KeptFailure, OwnEnd, RunEffect, RunEvent, RunState } from './run-state.js'
 
 export function nextUnclaimed(state: RunState, event: RunEvent): Transition {
@@ -53,9 +63,9 @@ function whileRunning(state: In<'running'>, event: RunEvent): Transition {
       return facts.isTaken ? fence(state, null, 'own') : withhold(state, 'no_transaction', 'transaction missing')
     case 'failed': {
       const end = event.isWithdrawn ? 'unconfirmed' : 'own'
-      if (facts.mayBeCommitted) return after(STOP, withhold(state, 'may_have_effect', end))
+      if (facts.mayBeCommitted) return prependEffect(STOP, withhold(state, 'may_have_effect', end))
       const { because } = judgeFailure(facts, event.how, event.because)
-      return after(STOP, fence(state, { uncertain: false, because }, end, event.kept))
+      return prependEffect(STOP, fence(state, { uncertain: false, because }, end, event.kept))
     }
     case 'commit unconfirmed': {
       const verifying = {
@@ -65,7 +75,11 @@ function whileRunning(state: In<'running'>, event: RunEvent): Transition {
         isByHand: false,
         end: 'own',
       } as const
-      return to(verifying, { do: 'report', type: 'completion_pending' }, { do: 'send fence', isRepeated: true })
+      return toTransition(
+        verifying,
+        { do: 'report', type: 'completion_pending' },
+        { do: 'send fence', isRepeated: true },
+      )
     }
     default:
       return next(state, event)
@@ -77,12 +91,18 @@ function lastingOf({ lease, facts }: Lasting): Lasting {
 }
 
 function fence(state: Lasting, failure: Failure | null, end: OwnEnd, kept: KeptFailure | null = null): Transition {
-  return to({ ...lastingOf(state), phase: 'fencing', failure, kept, end }, { do: 'send fence', isRepeated: false })
+  return toTransition(
+    { ...lastingOf(state), phase: 'fencing', failure, kept, end },
+    { do: 'send fence', isRepeated: false },
+  )
 }
 
 /** Nobody can see what it did: the outcome becomes unknown, and what is sent is not its success. */
 function withhold(state: Lasting, because: FailureReason, end: OwnEnd | 'transaction missing'): Transition {
-  return to({ ...lastingOf(state), phase: 'withholding', because, end }, { do: 'send withhold', isRepeated: false })
+  return toTransition(
+    { ...lastingOf(state), phase: 'withholding', because, end },
+    { do: 'send withhold', isRepeated: false },
+  )
 }
 
 function fenced(state: In<'fencing'>, found: Fenced | null): Transition {
@@ -91,13 +111,13 @@ function fenced(state: In<'fencing'>, found: Fenced | null): Transition {
   const record = findPreventing(found.record)
   if (!found.isTaken && record !== null) return refuse(state, record)
   if (found.isTaken || facts.isTaken) return refuse(state, 'in flight')
-  if (kept !== null) return to({ ...lastingOf(state), phase: 'claiming', kept }, { do: 'send begin' })
+  if (kept !== null) return toTransition({ ...lastingOf(state), phase: 'claiming', kept }, { do: 'send begin' })
   const report: RunEffect[] = failure === null ? [] : [{ do: 'report', type: 'failed', failure }]
-  return over(state, 'otherwise', ...report, { do: 'end' }, { do: 'tell', end })
+  return endRun(state, 'otherwise', ...report, { do: 'end' }, { do: 'tell', end })
 }
 
 function refuse(state: Lasting, because: IdempotencyRecord | 'unconfirmed' | 'in flight'): Transition {
-  return over(state, 'otherwise', { do: 'refuse', because })
+  return endRun(state, 'otherwise', { do: 'refuse', because })
 }
 
 /** The record, if it keeps this run from what it wants to do: not one that could be taken over. */
@@ -113,18 +133,18 @@ function claimed(state: In<'claiming'>, reply: BeginReply | null): Transition {
     // Whether the key was claimed is unknown, and nothing of this run had an effect.
     const failure = { uncertain: false, because: 'refused' } as const
     const tell: RunEffect = { do: 'tell', end: 'unconfirmed' }
-    return to({ ...lastingOf(state), phase: 'letting go' }, tell, { do: 'send release', failure })
+    return toTransition({ ...lastingOf(state), phase: 'letting go' }, tell, { do: 'send release', failure })
   }
   if (!reply.acquired) return refuse(state, reply.record)
   const { attempt } = reply
-  const stored = store({ lease, facts: { ...facts, attempt } }, kept.answer, kept.mustBeConfirmed)
-  return after({ do: 'claim made', attempt }, stored)
+  const stored = storeAnswer({ lease, facts: { ...facts, attempt } }, kept.answer, kept.mustBeConfirmed)
+  return prependEffect({ do: 'claim made', attempt }, stored)
 }
 
 function whileLettingGo(state: In<'letting go'>, event: RunEvent): Transition {
-  if (event.type === 'unanswered') return to(state, { do: 'send again', isAwaited: false })
+  if (event.type === 'unanswered') return toTransition(state, { do: 'send again', isAwaited: false })
   const isOver = event.type === 'replied' || event.type === 'given up'
-  return isOver ? over(state, 'otherwise', { do: 'end' }) : next(state, event)
+  return isOver ? endRun(state, 'otherwise', { do: 'end' }) : next(state, event)
 }
 
 function whileWithholding(state: In<'withholding'>, event: RunEvent): Transition {
@@ -134,28 +154,28 @@ function whileWithholding(state: In<'withholding'>, event: RunEvent): Transition
     case 'replied': {
       const { reply } = event
       const record = reply.ok ? null : reply.record
-      if (end === null) return over(state, 'otherwise', ...(reply.ok ? [failed] : []), { do: 'end' })
+      if (end === null) return endRun(state, 'otherwise', ...(reply.ok ? [failed] : []), { do: 'end' })
       const prevents = findPreventing(record)
       if (prevents !== null) return refuse(state, prevents)
-      if (reply.ok || record !== null) return over(state, 'otherwise', failed, { do: 'end' }, { do: 'tell', end })
+      if (reply.ok || record !== null) return endRun(state, 'otherwise', failed, { do: 'end' }, { do: 'tell', end })
       return withholdAgain(state, { do: 'tell', end })
     }
     case 'unanswered':
       return withholdAgain(state, { do: 'tell', end: 'unconfirmed' })
     case 'given up':
-      return over(state, 'otherwise', { do: 'end' })
+      return endRun(state, 'otherwise', { do: 'end' })
     default:
       return next(state, event)
   }
 }
 
 function withholdAgain(state: In<'withholding'>, tell: RunEffect): Transition {
-  return to({ ...state, end: null }, tell, { do: 'send withhold', isRepeated: true })
+  return toTransition({ ...state, end: null }, tell, { do: 'send withhold', isRepeated: true })
 }
 
 /** Compares the record's token as soon as no transaction holds the key: until then the COMMIT may still be carried out. */
 function verified(state: In<'verifying'>, found: Fenced | null): Transition {
   if (found === null) return next(state, { type: 'given up' })
   const outcome = found.isOwn ? 'committed' : 'rolled back'
-  return to({ ...lastingOf(state), phase: 'running', byHand: null }, { do: 'tell transaction', outcome })
+  return toTransition({ ...lastingOf(state), phase: 'running', byHand: null }, { do: 'tell transaction', outcome })
 }

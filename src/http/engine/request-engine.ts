@@ -1,6 +1,6 @@
 import { createOperationEngine, type OperationEngine } from '../../core/engine/engine.js'
 import { guardListener, warnUnheard } from '../../core/events/events.js'
-import { traced, traceEvent } from '../../core/events/trace.js'
+import { publishBefore, traceEvent } from '../../core/events/trace.js'
 import { type MaybePromise, whenever } from '../../core/maybe-promise.js'
 import { mountedTwiceError } from '../../core/misuse.js'
 import type { Identity } from '../../core/record/identity.js'
@@ -56,7 +56,7 @@ export type Asker<Req> = Pick<RequestFacts<Req>, 'request' | 'isAbandoned'>
 export function createRequestEngine<Req = unknown>(given: IdempotencyOptions<Req>): RequestEngine<Req> {
   const options = resolveRequestOptions(given)
   const { onEvent } = options
-  const emit = traced(guardListener<IdempotencyEvent>(onEvent ?? warnUnheard))
+  const emit = publishBefore(guardListener<IdempotencyEvent>(onEvent ?? warnUnheard))
   const rules = new RequestRules(options, createOptionFunctions(options, emit))
   const engine = createOperationEngine({
     ...pickEngineOptions(options),

@@ -1,7 +1,7 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { describeKind } from '../../core/errors.js'
 import { ExactDecimal, isPlain } from '../../core/json.js'
-import { findKeyFault, isAccident, MAX_CHARACTERS } from '../../core/record/identity.js'
+import { findKeyFault, isAccidentalName, MAX_CHARACTERS } from '../../core/record/identity.js'
 import type { LegacyKey } from '../options/options.js'
 import { getHeaderLines, getReplacedHeaderValues, type RequestFacts } from './facts.js'
 
@@ -37,7 +37,7 @@ export function readKeyHeader({ origin, values }: KeyHeader): KeyReading {
   if (values.length > 1) return { invalid: 'it was sent more than once; send one line' }
   if (typeof value !== 'string') return { invalid: `it is ${describeKind(value)}, not a string` }
   if (origin === 'joined' && value.includes(', ') && !RFC_8941_STRING.test(value)) return { invalid: MAY_BE_TWO }
-  if (PLAIN_KEY.test(value) && !isAccident(value)) return { key: value }
+  if (PLAIN_KEY.test(value) && !isAccidentalName(value)) return { key: value }
   return readKey(origin === 'put' ? value : fromWire(value))
 }
 
@@ -57,7 +57,7 @@ const MAY_BE_TWO =
 
 /** Only for requests: the id of an event, or a name that an operator looks up, may be such a word. */
 function accident(key: string): string | null {
-  return isAccident(key) ? `it is the word "${key}", which usually means a missing value` : null
+  return isAccidentalName(key) ? `it is the word "${key}", which usually means a missing value` : null
 }
 
 /** RFC 8941 §3.3.3: DQUOTE, then unescaped characters or an escaped quote or backslash, then DQUOTE. */

@@ -113,7 +113,8 @@ export function resolveReceiverOptions<Req extends AnyRequest>(
   byDefault: WebhookSender | null,
 ): ResolvedReceiverOptions<Req> {
   const { parse } = Object(given) as GivenReceiverOptions<Req>
-  const sender = byDefault === null || parse !== undefined ? createParsedSender(parse as ParseDelivery<ParsedEvent>) : byDefault
+  const sender =
+    byDefault === null || parse !== undefined ? createParsedSender(parse as ParseDelivery<ParsedEvent>) : byDefault
   const options = resolveOptions<ReceiverOptions<Req>>('webhookReceiver()', given, {
     ...RECEIVER_OPTIONS,
     parse: { rule: aFunction, isRequired: byDefault === null },

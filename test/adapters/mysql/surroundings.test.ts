@@ -5,7 +5,7 @@ import type { StoreEvent } from 'once-per-key/core'
 import { MySqlStore } from 'once-per-key/mysql'
 import { runner } from 'once-per-key/run'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { versionFault } from '../../../adapters/mysql/connection/examination.js'
+import { findVersionFault } from '../../../adapters/mysql/connection/examination.js'
 import { startFaultProxy } from '../../support/fault-proxy.js'
 import { IS_MYSQL, startMariaDb } from '../../support/mariadb-server.js'
 import { payoutServers } from '../../support/payout-servers.js'
@@ -161,7 +161,7 @@ test.each([
   ['11.8.2-MariaDB', true],
   ['', false],
 ])('version %s is new enough: %s', (version, isEnough) => {
-  expect(versionFault(version) === null).toBe(isEnough)
+  expect(findVersionFault(version) === null).toBe(isEnough)
 })
 
 test('a user needs four privileges on two tables, and no other', async () => {

@@ -1,8 +1,8 @@
 import type { StoreEvent } from 'once-per-key/core'
 import { type PostgresQuery, PostgresStoreError } from 'once-per-key/postgres'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Database } from '../../../adapters/postgres/database.js'
-import { statementsOf } from '../../../adapters/postgres/statements.js'
+import { PostgresDatabase } from '../../../adapters/postgres/database.js'
+import { createStatements } from '../../../adapters/postgres/statements.js'
 import { sweepInTurn } from '../../../adapters/postgres/sweeps.js'
 import { PoolTurns } from '../../../adapters/sql/clients.js'
 import { type Pace, SweepTimer } from '../../../adapters/sql/sweep-timer.js'
@@ -121,8 +121,13 @@ test('an expired row is no record to any command, swept or not', async () => {
 })
 
 describe('by itself', () => {
-  const statements = statementsOf('once_per_key')
-  const database = new Database({ pool }, 'once_per_key', new PoolTurns(() => {}, 'max', PostgresStoreError), false)
+  const statements = createStatements('once_per_key')
+  const database = new PostgresDatabase(
+    { pool },
+    'once_per_key',
+    new PoolTurns(() => {}, 'max', PostgresStoreError),
+    false,
+  )
   /** Of one test: its sweepers end with it. */
   let current = { isOver: false, steps: [] as Promise<unknown>[] }
   beforeEach(() => {
@@ -180,7 +185,7 @@ describe('by itself', () => {
     const mine = current
     let tries = 0
     const failing = {
-      async row(...sent: Parameters<Database['row']>) {
+      async row(...sent: Parameters<PostgresDatabase['row']>) {
         if (++tries === 1) throw new Error('lost')
         const step = database.row(...sent)
         mine.steps.push(step)
@@ -202,7 +207,7 @@ describe('by itself', () => {
   function sweeper(onTurn: () => void, hasEnded = () => false): SweepTimer {
     const mine = current
     const telling = {
-      async row(...sent: Parameters<Database['row']>) {
+      async row(...sent: Parameters<PostgresDatabase['row']>) {
         const step = database.row(...sent)
         mine.steps.push(step)
         const row = await step

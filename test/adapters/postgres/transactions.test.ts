@@ -1,7 +1,7 @@
 import type { Completion, IdempotencyRecord } from 'once-per-key/core'
 import type { PoolClient } from 'pg'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { statementsOf } from '../../../adapters/postgres/statements.js'
+import { createStatements } from '../../../adapters/postgres/statements.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { insideOf } from './inside.js'
 import { openPool, openStore } from './open-store.js'
@@ -477,7 +477,7 @@ test('each statement stands as a template too, for clients that take those', asy
   await tx.query('COMMIT')
   expect(structuredClone(await store.inspect('k'))).toMatchObject({ state: 'completed', answer: ANSWER })
 
-  const statements = statementsOf('once_per_key')
+  const statements = createStatements('once_per_key')
   const [one, other] = [statements.mark('t1', 1), statements.mark('t2', 2)]
   expect(one.strings).toBe(other.strings)
   expect(one.strings).toHaveLength(one.values.length + 1)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { statementsOn } from '../../../adapters/sqlite/table.js'
+import { createTableStatements } from '../../../adapters/sqlite/table.js'
 import { A_DRIVER } from './drivers.js'
 import { openStore } from './open-store.js'
 
@@ -15,7 +15,7 @@ test('in a table of a hundred thousand records, each statement searches by an in
       (key, format, state, token, fingerprint, attempt, uncertain, expires_at, status, head, body)
     SELECT 'r' || i, 1, 'completed', 't', 'f', 1, 0, 1000 + i, 200, '["",[]]', zeroblob(10) FROM numbers;
     ANALYZE`)
-  const { read, list, sweep } = statementsOn('once_per_key_')
+  const { read, list, sweep } = createTableStatements('once_per_key_')
   const planOf = (sql: string) =>
     query(`EXPLAIN QUERY PLAN ${sql.replaceAll('?', '1')}`).map(({ detail }) => `${detail}`.replace('main.', ''))
   expect(planOf(read)).toEqual([

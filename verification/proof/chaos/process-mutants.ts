@@ -21,7 +21,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'an owner that lost its lease sends its own answer',
-    find: 'return this.#tell(endAfterLoss(effect.record, this.#run.identity, this.#core.options))',
+    find: 'return this.#tell(explainLostRun(effect.record, this.#run.identity, this.#core.options))',
     replace: 'return this.#tell(SEND)',
     check: 'S3',
   },

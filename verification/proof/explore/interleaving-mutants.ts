@@ -18,7 +18,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: "a stale owner's answer is sent",
-    find: 'return this.#tell(endAfterLoss(effect.record, this.#run.identity, this.#core.options))',
+    find: 'return this.#tell(explainLostRun(effect.record, this.#run.identity, this.#core.options))',
     replace: 'return this.#tell(SEND)',
     check: 'S3',
   },
@@ -185,21 +185,21 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a client whose run has lost its record is told twice',
-    find: "? to({ ...waits, end: null }, ...pending, { do: 'tell', end: 'unconfirmed' })",
+    find: "? toTransition({ ...waits, end: null }, ...pending, { do: 'tell', end: 'unconfirmed' })",
     replace:
-      "? to({ ...waits, end: 'unconfirmed' }, ...pending, { do: 'tell', end: 'unconfirmed' }, { do: 'check lease' })",
+      "? toTransition({ ...waits, end: 'unconfirmed' }, ...pending, { do: 'tell', end: 'unconfirmed' }, { do: 'check lease' })",
     check: 'L2',
   },
   {
     name: 'a failure during a step is never released',
     find: "case 'steps over':\n      return release(state, state, end)",
-    replace: "case 'steps over':\n      return over(state, 'otherwise', ...tellOnce(end))",
+    replace: "case 'steps over':\n      return endRun(state, 'otherwise', ...tellOnce(end))",
     check: 'L2',
   },
   {
     name: 'a failure that is kept is told before it is stored',
-    find: "return after({ do: 'claim made', attempt }, stored)",
-    replace: "return after({ do: 'tell', end: 'own' }, stored)",
+    find: "return prependEffect({ do: 'claim made', attempt }, stored)",
+    replace: "return prependEffect({ do: 'tell', end: 'own' }, stored)",
     check: 'L2',
   },
 ]

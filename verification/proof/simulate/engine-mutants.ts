@@ -26,7 +26,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: "a stale owner's answer is sent",
-      find: 'return this.#tell(endAfterLoss(effect.record, this.#run.identity, this.#core.options))',
+      find: 'return this.#tell(explainLostRun(effect.record, this.#run.identity, this.#core.options))',
       replace: 'return this.#tell(SEND)',
       check: 'S3',
     },
