@@ -1,4 +1,4 @@
-import type { ForgottenScope, IdempotencyRecord, RecordName, ScopeName } from 'once-per-key/core'
+import type { ErasedAnswers, IdempotencyRecord, RecordName, ScopeName } from 'once-per-key/core'
 import { assertCanAsk, confirm, describeNoRecords, NO_RECORD, reportUnchanged, SAID_NO } from '../asking.js'
 import { assertNameParts, type CommandLine, type Options, UsageError } from '../command-line.js'
 import { createEngine, readRecord } from '../operator.js'
@@ -25,7 +25,7 @@ async function ofScope(of: ScopeName, options: Options, target: Target): Promise
   const { 'dry-run': countsOnly = false, yes, json } = options
   const question = `Erase the answers of the scope ${stripControlCharacters(JSON.stringify(of.scope))}? Their retries get 409 answer_not_kept.`
   if (!countsOnly && !yes && !(await confirm(question))) return reportUnchanged(options, SAID_NO, { forgotten: 0 })
-  const counted = await createEngine(target.store).forgetScope(of, { countsOnly })
+  const counted = await createEngine(target.store).eraseScopeAnswers(of, { countsOnly })
   const isNothing = counted.forgotten + counted.left + counted.unreadable === 0
   if (isNothing) printPrefixNotice(target)
   if (json) printJson(counted)
@@ -34,7 +34,7 @@ async function ofScope(of: ScopeName, options: Options, target: Target): Promise
   return counted.left + counted.unreadable > 0 ? 1 : 0
 }
 
-function printCounts({ forgotten, left, unreadable }: ForgottenScope, countsOnly: boolean): void {
+function printCounts({ forgotten, left, unreadable }: ErasedAnswers, countsOnly: boolean): void {
   console.log(`Answers ${countsOnly ? 'that would be erased' : 'erased'}: ${forgotten}.`)
   if (left > 0) {
     console.log(

@@ -14,7 +14,7 @@ export async function runList({ options }: CommandLine, target: Target): Promise
     throw new UsageError('Say whose records: once-per-key list --scope SCOPE …')
   }
   const of = { scope, ...(namespace !== undefined && { namespace }) }
-  const { total, shown } = await collectOldest(createEngine(target.store).recordsOf(of), options)
+  const { total, shown } = await collectOldest(createEngine(target.store).listScopeRecords(of), options)
   if (total === 0) printPrefixNotice(target)
   if (json) printJson({ total, records: shown.map(asJson) })
   else if (total === 0) console.log(describeNoRecords(of))

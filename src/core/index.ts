@@ -44,7 +44,7 @@ export {
   transactionStreamedError,
   transactionsMissingError,
 } from './misuse.js'
-export type { EndedRecord, ForgottenScope, ScopeName, ScopeRecord, UnknownOutcome } from './operator/operator-calls.js'
+export type { EndedRecord, ErasedAnswers, ScopeName, ScopeRecord, UnknownOutcome } from './operator/operator-calls.js'
 export { type EngineOptions, engineOptions } from './options/engine-options.js'
 export * as optionRules from './options/validation.js'
 export {

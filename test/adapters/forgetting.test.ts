@@ -139,13 +139,13 @@ describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {
     const engine = engineOn(store)
     const listed = vi.spyOn(store, 'listScope')
     const counted = { forgotten: copies + 1, left: 2, unreadable: 0 }
-    expect(await engine.forgetScope({ scope: 'big' }, { countsOnly: true })).toEqual(counted)
+    expect(await engine.eraseScopeAnswers({ scope: 'big' }, { countsOnly: true })).toEqual(counted)
     expect(listed.mock.calls.length).toBeGreaterThan(1)
     for (const { value } of listed.mock.settledResults) expect(value.records.length).toBeLessThan(3_000)
     expect(await store.inspect?.('big:1')).toMatchObject({ answer: { status: ANSWER.status } })
 
-    expect(await engine.forgetScope({ scope: 'big' })).toEqual(counted)
-    expect(await engine.forgetScope({ scope: 'big' })).toEqual({ forgotten: 0, left: 2, unreadable: 0 })
+    expect(await engine.eraseScopeAnswers({ scope: 'big' })).toEqual(counted)
+    expect(await engine.eraseScopeAnswers({ scope: 'big' })).toEqual({ forgotten: 0, left: 2, unreadable: 0 })
     const answer = { status: 200, statusMessage: '', headers: [], body: null }
     for (const key of ['big:0', 'big:1', `big:${copies}`]) {
       const record = { state: 'completed', fingerprint: 'f', attempt: 1, answer }
@@ -155,7 +155,7 @@ describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {
       expect(await store.inspect?.(key)).toMatchObject({ answer: { status: ANSWER.status } })
     expect(await store.renew('big:runs', { ...ownOf('runs'), leaseMs: 1 })).toEqual({ ok: true })
 
-    expect(await engine.forgetScope({ namespace: 'webhook', scope: 'big' })).toEqual({
+    expect(await engine.eraseScopeAnswers({ namespace: 'webhook', scope: 'big' })).toEqual({
       forgotten: 1,
       left: 0,
       unreadable: 0,
@@ -169,7 +169,7 @@ describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {
     let isOver = false
     const forgetting = (async () => {
       let forgotten = 0
-      while (!isOver) forgotten += (await engine.forgetScope({ scope: 'race' })).forgotten
+      while (!isOver) forgotten += (await engine.eraseScopeAnswers({ scope: 'race' })).forgotten
       return forgotten
     })()
     await Promise.all(
@@ -180,7 +180,7 @@ describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {
     )
     isOver = true
     const before = await forgetting
-    const { forgotten, left } = await engine.forgetScope({ scope: 'race' })
+    const { forgotten, left } = await engine.eraseScopeAnswers({ scope: 'race' })
     expect([before + forgotten, left]).toEqual([keys.length, 0])
     const states = await Promise.all(keys.map((key) => store.begin(key, claimOf('later'))))
     const refused = expect.objectContaining({ answer: expect.objectContaining({ body: null }), attempt: 1 })
@@ -192,19 +192,19 @@ describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {
     for (const key of ['aged:0', 'aged:1', 'aged:2', 'agedx:0', 'webhook:aged:0'])
       await store.complete(key, { ...ownOf('owner'), answer: ANSWER })
     for (const key of ['aged:1', 'aged:2', 'agedx:0', 'webhook:aged:0']) await age(key)
-    expect(await engineOn(store).forgetScope({ scope: 'aged' })).toEqual({ forgotten: 1, left: 0, unreadable: 2 })
+    expect(await engineOn(store).eraseScopeAnswers({ scope: 'aged' })).toEqual({ forgotten: 1, left: 0, unreadable: 2 })
   })
 
   test('a sealed answer is erased without its key', async () => {
     const store = sealed(ground.store as Required<Store>, { keys: [newSealingKey()] })
     await store.complete('sealed:0', { ...ownOf('owner'), answer: ANSWER })
     await store.complete('sealed:1', { ...ownOf('owner'), answer: { ...ANSWER, body: null } })
-    expect(await engineOn(ground.store).forgetScope({ scope: 'sealed' })).toEqual({
+    expect(await engineOn(ground.store).eraseScopeAnswers({ scope: 'sealed' })).toEqual({
       forgotten: 2,
       left: 0,
       unreadable: 0,
     })
-    expect(await engineOn(store).forgetScope({ scope: 'sealed' })).toEqual({ forgotten: 0, left: 0, unreadable: 0 })
+    expect(await engineOn(store).eraseScopeAnswers({ scope: 'sealed' })).toEqual({ forgotten: 0, left: 0, unreadable: 0 })
     for (const key of ['sealed:0', 'sealed:1']) {
       expect(await store.inspect(key)).toMatchObject({ state: 'completed', answer: { headers: [], body: null } })
     }

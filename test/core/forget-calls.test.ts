@@ -25,13 +25,13 @@ function walkedTwice(between: () => unknown): MemoryStore {
 test('a record that is open when a walk first meets it, and is forgotten later in the walk, is not left', async () => {
   const store = walkedTwice(() => store.complete(KEY, { ...ownOf('owner'), answer: ANSWER }))
   await store.begin(KEY, claimOf('owner'))
-  expect(await engineOn(store).forgetScope(SCOPE)).toEqual({ forgotten: 1, left: 0, unreadable: 0 })
+  expect(await engineOn(store).eraseScopeAnswers(SCOPE)).toEqual({ forgotten: 1, left: 0, unreadable: 0 })
 })
 
 test('a walk that fails on its way does not say that nothing changed', async () => {
   const store = walkedTwice(() => Promise.reject(new Error('connection lost')))
   await store.complete(KEY, { ...ownOf('owner'), answer: ANSWER })
-  await expect(engineOn(store).forgetScope(SCOPE)).rejects.toMatchObject({
+  await expect(engineOn(store).eraseScopeAnswers(SCOPE)).rejects.toMatchObject({
     code: 'store_failed',
     message: expect.stringMatching(
       /^The store failed: connection lost\. The rest of the scope was not looked at: repeat it\./,
@@ -62,7 +62,7 @@ test('recordsOf shows the records of a scope without their answers, also what co
     listScope: (scope: string) => ({ ...walk(scope), unreadable: ['acme:order-2', 'acme-2:order-2'] }),
   })
   const found: object[] = []
-  for await (const each of engineOn(spoilt).recordsOf(SCOPE)) found.push(each)
+  for await (const each of engineOn(spoilt).listScopeRecords(SCOPE)) found.push(each)
   expect(found).toMatchObject([
     {
       scope: 'acme',

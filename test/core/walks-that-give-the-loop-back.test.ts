@@ -88,7 +88,7 @@ describe.each(STORES)('on a %s', (_name, fill) => {
     const store = await fill(RECORDS, complete)
     let found = 0
     const turns = await turnsDuring(async () => {
-      found = await count(engineOf(store).recordsOf(scope))
+      found = await count(engineOf(store).listScopeRecords(scope))
     })
     expect(found).toBe(RECORDS)
     expect(turns).toBeGreaterThanOrEqual(RECORDS / 1_000 - 1)
@@ -109,7 +109,7 @@ describe.each(STORES)('on a %s', (_name, fill) => {
     const store = await fill(400, complete)
     let forgotten = 0
     const turns = await turnsDuring(async () => {
-      forgotten = (await engineOf(store).forgetScope(scope)).forgotten
+      forgotten = (await engineOf(store).eraseScopeAnswers(scope)).forgotten
     })
     expect(forgotten).toBe(400)
     expect(turns).toBeGreaterThanOrEqual(400 / 8)

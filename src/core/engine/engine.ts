@@ -194,7 +194,7 @@ class RecordEngine implements OperationEngine {
   readonly inspect: RecordOperator['inspect'] = (name) => this.#operators().inspect(name)
   readonly resolve: RecordOperator['resolve'] = (name, attempt, as) => this.#operators().resolve(name, attempt, as)
   readonly unknown: RecordOperator['unknown'] = () => this.#operators().unknown()
-  readonly recordsOf: RecordOperator['recordsOf'] = (of) => this.#operators().recordsOf(of)
-  readonly forgetScope: RecordOperator['forgetScope'] = (of, options) => this.#operators().forgetScope(of, options)
+  readonly listScopeRecords: RecordOperator['listScopeRecords'] = (of) => this.#operators().listScopeRecords(of)
+  readonly eraseScopeAnswers: RecordOperator['eraseScopeAnswers'] = (of, options) => this.#operators().eraseScopeAnswers(of, options)
   readonly forget: RecordOperator['forget'] = (name, record, options) => this.#operators().forget(name, record, options)
 }

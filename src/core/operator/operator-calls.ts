@@ -38,7 +38,7 @@ export interface RecordOperator {
    *
    * @throws IdempotencyError `command_missing`, for your own store without `listScope`; `store_failed`. Nothing changed.
    */
-  recordsOf(of: ScopeName): AsyncIterable<ScopeRecord>
+  listScopeRecords(of: ScopeName): AsyncIterable<ScopeRecord>
   /**
    * Drops the answers of a scope, in bounded steps: its keys stay used, and a repetition is refused with
    * `answer_not_kept`. Leaves what runs and what has an unknown outcome. With `countsOnly` nothing changes.
@@ -46,7 +46,7 @@ export interface RecordOperator {
    * @throws IdempotencyError `command_missing`, for your own store without `forget` or `listScope`: nothing changed.
    * `store_failed`: the rest was not forgotten, so repeat it.
    */
-  forgetScope(of: ScopeName, options?: { readonly countsOnly?: boolean }): Promise<ForgottenScope>
+  eraseScopeAnswers(of: ScopeName, options?: { readonly countsOnly?: boolean }): Promise<ErasedAnswers>
   /**
    * Drops the answer of the record that `inspect` showed, or, with `removes`, the record: then the key is new, and the
    * next request runs. If the result is not ok, nothing changed: it is another record by now, or its outcome is unknown.
@@ -93,7 +93,7 @@ export class OperatorCalls implements RecordOperator {
     return reply
   }
 
-  async *recordsOf(of: ScopeName): AsyncGenerator<ScopeRecord, void, undefined> {
+  async *listScopeRecords(of: ScopeName): AsyncGenerator<ScopeRecord, void, undefined> {
     for await (const { records, unread } of this.#stepsThrough(of)) {
       for (const { key, ...rest } of records) yield { ...(parseStorageKey(key) as RecordName), ...rest }
       for (const key of unread)
@@ -101,7 +101,7 @@ export class OperatorCalls implements RecordOperator {
     }
   }
 
-  async forgetScope(of: ScopeName, { countsOnly = false } = {}): Promise<ForgottenScope> {
+  async eraseScopeAnswers(of: ScopeName, { countsOnly = false } = {}): Promise<ErasedAnswers> {
     const forgotten = new Set<string>()
     const left = new Set<string>()
     const unreadable = new Set<string>()
@@ -215,7 +215,7 @@ export interface ScopeRecord extends RecordName {
   readonly retentionRemainingMs: number | null
 }
 
-export interface ForgottenScope {
+export interface ErasedAnswers {
   /** The number of answers that are not kept any more. */
   readonly forgotten: number
   /** The number of records that were left: their operation runs, its outcome is unknown, or they changed meanwhile. */
