@@ -48,10 +48,13 @@ export function createKeysOption(name: string, parseKey: (key: unknown) => unkno
   const expected = `an array of at least one ${name === 'secrets' ? 'secret' : 'public key'}`
   const rule: OptionRule = (keys) => {
     if (!Array.isArray(keys)) return { expected, seen: describeKind(keys) }
-    if (keys.length === 0) return { expected, seen: 'an empty array' }
-    return Array.from(keys, parseKey).flatMap((key, at) => (typeof key === 'string' ? [`${name}[${at}]: ${key}`] : []))
+    return keys.length === 0 ? { expected, seen: 'an empty array' } : null
   }
-  return { rule, isRequired }
+  const findConflicts = (values: Readonly<Record<string, unknown>>): string[] =>
+    Array.from((values[name] as readonly unknown[] | undefined) ?? [], parseKey).flatMap((key, at) =>
+      typeof key === 'string' ? [`${name}[${at}]: ${key}`] : [],
+    )
+  return { rule, isRequired, findConflicts }
 }
 
 /** How far a timestamp may differ; by default as in Stripe's libraries and those of Standard Webhooks. */
