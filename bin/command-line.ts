@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { RecordName } from 'once-per-key/core'
 import { singleTenant } from 'once-per-key/http'
-import { looksLikeUrl } from './without-passwords.js'
+import { isUrlLike } from './without-passwords.js'
 
 /** The command line is not as the help says. Nothing was opened. */
 export class UsageError extends Error {
@@ -85,7 +85,7 @@ const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
   seal: ['ids'],
 }
 
-export type Options = ReturnType<typeof parsed>['values']
+export type Options = ReturnType<typeof parseArguments>['values']
 
 export interface CommandLine {
   /** `undefined`: help alone was asked for. */
@@ -100,30 +100,30 @@ export interface CommandLine {
 
 /** @throws UsageError */
 export function readCommandLine(args: readonly string[]): CommandLine {
-  const { values, positionals, tokens } = parsed(args)
-  checkOnce(tokens)
+  const { values, positionals, tokens } = parseArguments(args)
+  assertGivenOnce(tokens)
   const [command, ...rest] = positionals
   if (command === undefined || command === 'help') {
     const version = command === undefined && values.version === true
     return { command: undefined, rest, options: values, help: !version, version }
   }
-  if (!isCommand(command)) throw new UsageError(noCommand(command))
-  checkTaken(command, values)
-  checkWords(command, rest)
-  checkPlaces(values)
+  if (!isCommand(command)) throw new UsageError(buildNoCommandMessage(command))
+  assertOptionsAllowed(command, values)
+  assertNoOtherWords(command, rest)
+  assertPlaces(values)
   if (values.derive === '') throw new UsageError('--derive takes the label that the handler gave to deriveKey.')
   return { command, rest, options: values, help: values.help === true, version: false }
 }
 
 /** Another command's option is not ignored: whoever adds --dry-run expects that nothing changes. */
-function checkTaken(command: CommandName, options: Options): void {
+function assertOptionsAllowed(command: CommandName, options: Options): void {
   const taken: readonly string[] = [...OF_ALL, ...TAKES[command]]
   const other = Object.keys(options).find((name) => !taken.includes(name))
   if (other !== undefined) throw new UsageError(`${command} has no --${other}: see once-per-key ${command} --help.`)
 }
 
 /** As `unknown acme`: it would list what is everybody's. Not repeated, as below. */
-function checkWords(command: CommandName, rest: readonly string[]): void {
+function assertNoOtherWords(command: CommandName, rest: readonly string[]): void {
   if (rest.length === 0 || NAME_RECORDS.includes(command)) return
   throw new UsageError(`${command} takes options alone, and no other word: see once-per-key ${command} --help.`)
 }
@@ -132,18 +132,18 @@ function checkWords(command: CommandName, rest: readonly string[]): void {
 const NAME_RECORDS: readonly CommandName[] = ['inspect', 'resolve', 'forget']
 
 /** What is no word is not repeated: it may be a URL, with a password. */
-function noCommand(word: string): string {
+function buildNoCommandMessage(word: string): string {
   return /^[\w-]+$/.test(word)
     ? `There is no command "${word}". There are ${COMMAND_NAMES.join(', ')}.`
     : 'The first word is no command: give one, and then where the records are, such as --redis URL.'
 }
 
 /** Drivers take an empty URL for the server of this machine. */
-function checkPlaces(options: Options): void {
+function assertPlaces(options: Options): void {
   for (const name of ['redis', 'postgres', 'mysql', 'sqlite', 'store'] as const)
     assertNotEmpty(`--${name}`, options[name])
   for (const name of ['sqlite', 'store'] as const) {
-    if (!looksLikeUrl(options[name] ?? '')) continue
+    if (!isUrlLike(options[name] ?? '')) continue
     throw new UsageError(
       `--${name} takes the path of a file, and was given a URL: a server is --redis, --postgres or --mysql.`,
     )
@@ -155,7 +155,7 @@ export function assertNotEmpty(name: string, place: string | undefined): void {
   if (place?.trim() === '') throw new UsageError(`${name} is empty: is a variable of the shell not set?`)
 }
 
-function parsed(args: readonly string[]) {
+function parseArguments(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true, tokens: true })
   } catch (error) {
@@ -164,7 +164,7 @@ function parsed(args: readonly string[]) {
 }
 
 /** The last one alone would count: of two scopes, the first one's answers would stay, as if they had been erased. */
-function checkOnce(tokens: ReturnType<typeof parsed>['tokens']): void {
+function assertGivenOnce(tokens: ReturnType<typeof parseArguments>['tokens']): void {
   const given = tokens.flatMap((token) => (token.kind === 'option' && token.value !== undefined ? [token.name] : []))
   const twice = given.find((name, i) => given.indexOf(name) < i)
   if (twice !== undefined) throw new UsageError(`--${twice} is given twice: which one is meant?`)

@@ -8,12 +8,12 @@ import { runSeal } from './commands/seal.js'
 import { runStats } from './commands/stats.js'
 import { printSchema, runMigrate } from './commands/tables.js'
 import { runUnknown } from './commands/unknown.js'
-import type { Needs, Target } from './target.js'
+import type { CommandRequirement, Target } from './target.js'
 
 /** What a command does. Resolves with the exit code. */
 export type Command =
   | { readonly needs: 'nothing'; run(line: CommandLine): Promise<number> }
-  | { readonly needs: Needs; run(line: CommandLine, target: Target): Promise<number> }
+  | { readonly needs: CommandRequirement; run(line: CommandLine, target: Target): Promise<number> }
 
 export const commands: Readonly<Record<CommandName, Command>> = {
   unknown: { needs: 'store', run: runUnknown },

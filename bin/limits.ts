@@ -11,7 +11,7 @@ export const DRIVER_MS = REPLY_MS + 500
 export const CLOSE_MS = 2_000
 
 /** What the promise resolves with. @throws an error that says what did not come in time. */
-export async function withTimeLimit<Result>(ms: number, promise: Promise<Result>, what: string): Promise<Result> {
+export async function awaitWithTimeLimit<Result>(ms: number, promise: Promise<Result>, what: string): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`${what} within ${ms / 1_000} s.`)), ms)
@@ -25,7 +25,7 @@ export async function withTimeLimit<Result>(ms: number, promise: Promise<Result>
 
 /** Closes a client, unless its server keeps it from that. */
 export async function closeWithinLimit(close: () => Promise<void>): Promise<void> {
-  await withTimeLimit(CLOSE_MS, close(), 'The client did not close').catch(() => {})
+  await awaitWithTimeLimit(CLOSE_MS, close(), 'The client did not close').catch(() => {})
 }
 
 /** Why it failed, in words: drivers leave the message of an error empty that stands for several, and keep causes apart. */

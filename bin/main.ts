@@ -12,7 +12,7 @@ import { redactPasswords } from './without-passwords.js'
 async function main(): Promise<number> {
   const line = readCommandLine(process.argv.slice(2))
   if (line.version) {
-    console.log(versionOfPackage())
+    console.log(readPackageVersion())
     return 0
   }
   if (line.help) {
@@ -34,7 +34,7 @@ async function main(): Promise<number> {
   }
 }
 
-function versionOfPackage(): string {
+function readPackageVersion(): string {
   return createRequire(import.meta.url)('once-per-key/package.json').version
 }
 
@@ -47,54 +47,54 @@ for (const output of [process.stdout, process.stderr]) {
 
 /** Until it has said how it ended, it counts as failed: a process also ends because nothing is left to wait for. */
 process.exitCode = 3
-process.once('beforeExit', neverCame)
+process.once('beforeExit', onEndedWithoutResult)
 
 /** Of a client of a --store module, which nobody waits for: Node would print it with a URL's password, and end with code 1. */
 process.on('uncaughtException', (error) => {
-  failed(error)
+  reportFailure(error)
   process.exit()
 })
 
 main()
   .then((code) => {
     process.exitCode = code
-  }, failed)
-  .finally(ended)
+  }, reportFailure)
+  .finally(onMainSettled)
 
-function neverCame(): void {
-  failed(
+function onEndedWithoutResult(): void {
+  reportFailure(
     new Error('It ended without a result: what it waited for never comes. With --store, see what the module awaits.'),
   )
 }
 
-function failed(error: unknown): void {
+function reportFailure(error: unknown): void {
   const isUsage = isMistaken(error)
-  const lines = told(error).split('\n').map(stripControlCharacters) // A server chooses the words of its errors.
+  const lines = describeRedactedError(error).split('\n').map(stripControlCharacters) // A server chooses the words of its errors.
   console.error(`once-per-key: ${lines.join('\n')}${isUsage ? '\nTry: once-per-key --help' : ''}`)
   process.exitCode = isUsage ? 2 : 3
 }
 
-function ended(): void {
-  process.off('beforeExit', neverCame)
+function onMainSettled(): void {
+  process.off('beforeExit', onEndedWithoutResult)
   // By then only what nobody closes is left: a socket of a driver, or the client of a module that has no store.
   setTimeout(() => process.exit(), CLOSE_MS).unref()
 }
 
 /** Also a name or a value that the library refuses: nothing was sent to the store. */
 function isMistaken(error: unknown): boolean {
-  return error instanceof UsageError || ['options_invalid', 'arguments_invalid'].includes(codeOf(error))
+  return error instanceof UsageError || ['options_invalid', 'arguments_invalid'].includes(getErrorCode(error))
 }
 
 /** The library's errors, and the command's, say what happened where. */
 function isOurs(error: unknown): boolean {
-  return isMistaken(error) || ['command_missing', 'store_failed'].includes(codeOf(error))
+  return isMistaken(error) || ['command_missing', 'store_failed'].includes(getErrorCode(error))
 }
 
-function codeOf(error: unknown): string {
+function getErrorCode(error: unknown): string {
   return String((error as { readonly code?: unknown } | null)?.code)
 }
 
-function told(error: unknown): string {
+function describeRedactedError(error: unknown): string {
   const given = [...process.argv.slice(2), ...Object.values(readEnvironment(process.env))]
   return redactPasswords(
     describeError(error),

@@ -37,6 +37,8 @@ export function readRecord(store: Store, name: RecordName): Promise<IdempotencyR
   return createEngine(store).inspect(name)
 }
 
-export function createEngine(store: Store): Pick<OperationEngine, 'inspect' | 'listScopeRecords' | 'forget' | 'eraseScopeAnswers'> {
+export function createEngine(
+  store: Store,
+): Pick<OperationEngine, 'inspect' | 'listScopeRecords' | 'forget' | 'eraseScopeAnswers'> {
   return createOperationEngine({ store, ...TERMS })
 }

@@ -1,11 +1,11 @@
 /** For scripts: one JSON value. What would steer a terminal is escaped here too, beyond what JSON requires. */
 export function printJson(value: unknown): void {
   const json = JSON.stringify(value, null, 2)
-  console.log(json.replace(/[\u007f-\u009f\p{Cf}\u2028\u2029]/gu, escapedInJson))
+  console.log(json.replace(/[\u007f-\u009f\p{Cf}\u2028\u2029]/gu, escapeForJson))
 }
 
 /** Each half of a surrogate pair by itself. */
-function escapedInJson(sign: string): string {
+function escapeForJson(sign: string): string {
   return sign.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 

@@ -16,7 +16,7 @@ export async function hasSealedAnswersWithoutKeys(target: Target): Promise<boole
   let read = 0
   for await (const keys of walkStorageKeys(target)) {
     for (const key of keys) {
-      const record = await shown(target, key)
+      const record = await findReadableRecord(target, key)
       if (record?.state !== 'completed' || record.answer === null) continue
       if (isSealed(record.answer)) return true
       if (++read === MOST_READ) return false
@@ -25,7 +25,7 @@ export async function hasSealedAnswersWithoutKeys(target: Target): Promise<boole
   return false
 }
 
-async function shown({ store }: Target, key: string) {
+async function findReadableRecord({ store }: Target, key: string) {
   try {
     return await store.inspect?.(key)
   } catch {

@@ -40,11 +40,11 @@ export function printPrefixNotice(target: Target): void {
 }
 
 /** What a command needs: any store, one that was opened here, or one with tables. */
-export type Needs = 'store' | 'server' | 'tables'
+export type CommandRequirement = 'store' | 'server' | 'tables'
 
 /** @throws UsageError; an error of the driver. */
-export async function openTarget({ command, options }: CommandLine, needs: Needs): Promise<Target> {
-  const places = placesIn(options)
+export async function openTarget({ command, options }: CommandLine, needs: CommandRequirement): Promise<Target> {
+  const places = readLocations(options)
   const { redis, postgres, mysql, sqlite, store } = places
   const given = KINDS.filter((kind) => places[kind] !== undefined)
   if (given.length !== 1) {
@@ -52,14 +52,14 @@ export async function openTarget({ command, options }: CommandLine, needs: Needs
       `Say where the records are: one of --redis, --postgres, --mysql, --sqlite and --store (${given.length} given).`,
     )
   }
-  checkTaken(given[0] as Kind, options)
-  checkUrl('postgres', postgres)
-  checkUrl('mysql', mysql)
+  assertOptionsAllowed(given[0] as TargetKind, options)
+  assertUrl('postgres', postgres)
+  assertUrl('mysql', mysql)
   if (store !== undefined && needs !== 'store')
     throw new UsageError(`${command} needs --redis, --postgres, --mysql or --sqlite.`)
   if (redis !== undefined && needs === 'tables')
     throw new UsageError(`${command} is for --postgres, --mysql and --sqlite: Redis has no tables.`)
-  if (store !== undefined) return moduleTarget(store)
+  if (store !== undefined) return openModuleTarget(store)
   const target =
     redis !== undefined
       ? await openRedis(redis, options.prefix)
@@ -67,21 +67,21 @@ export async function openTarget({ command, options }: CommandLine, needs: Needs
         ? await openPostgres(postgres, options.schema)
         : mysql !== undefined
           ? await openMySql(mysql, options.prefix)
-          : await openSqlite(sqlite as string, accessOf(command as CommandName, options), options.prefix)
-  return { ...target, store: unsealed(target.store) } as Target
+          : await openSqlite(sqlite as string, toAccess(command as CommandName, options), options.prefix)
+  return { ...target, store: createUnsealedStore(target.store) } as Target
 }
 
-function accessOf(command: CommandName, options: Options): Access {
+function toAccess(command: CommandName, options: Options): Access {
   const changes = ['resolve', 'forget', 'migrate'].includes(command) && options['dry-run'] !== true
   return { mustHave: command === 'migrate' ? 'nothing' : command === 'doctor' ? 'file' : 'tables', changes }
 }
 
 const KINDS = ['redis', 'postgres', 'mysql', 'sqlite', 'store'] as const
-type Kind = (typeof KINDS)[number]
-type Places = Readonly<Record<Kind, string | undefined>>
+type TargetKind = (typeof KINDS)[number]
+type StoreLocations = Readonly<Record<TargetKind, string | undefined>>
 
 /** What each store takes besides. */
-const TAKES: Readonly<Record<Kind, readonly ('prefix' | 'schema')[]>> = {
+const TAKES: Readonly<Record<TargetKind, readonly ('prefix' | 'schema')[]>> = {
   redis: ['prefix'],
   postgres: ['schema'],
   mysql: ['prefix'],
@@ -90,7 +90,7 @@ const TAKES: Readonly<Record<Kind, readonly ('prefix' | 'schema')[]>> = {
 }
 
 /** Another store's option is not ignored, as another command's is not: other records would be changed than were meant. */
-function checkTaken(kind: Kind, options: Options): void {
+function assertOptionsAllowed(kind: TargetKind, options: Options): void {
   const other = (['prefix', 'schema'] as const).find(
     (name) => options[name] !== undefined && !TAKES[kind].includes(name),
   )
@@ -98,12 +98,12 @@ function checkTaken(kind: Kind, options: Options): void {
 }
 
 /** The drivers take a host without a scheme for a database of another host. A path is a folder of sockets. */
-function checkUrl(kind: 'postgres' | 'mysql', place: string | undefined): void {
+function assertUrl(kind: 'postgres' | 'mysql', place: string | undefined): void {
   if (place === undefined || /^(?:\w+:\/\/|socket:|\/)/.test(place)) return
   throw new UsageError(`--${kind} takes a URL, such as ${kind}://host/database.`)
 }
 
-function placesIn(options: Options): Places {
+function readLocations(options: Options): StoreLocations {
   const { redis, postgres, mysql, sqlite, store } = options
   const given = { redis, postgres, mysql, sqlite, store }
   if (Object.values(given).some((place) => place !== undefined)) return given
@@ -114,14 +114,14 @@ function placesIn(options: Options): Places {
 }
 
 /** What the environment says. */
-export function readEnvironment(env: NodeJS.ProcessEnv): Places {
+export function readEnvironment(env: NodeJS.ProcessEnv): StoreLocations {
   const { ONCE_PER_KEY_REDIS, ONCE_PER_KEY_POSTGRES, ONCE_PER_KEY_MYSQL, ONCE_PER_KEY_SQLITE } = env
   const servers = { redis: ONCE_PER_KEY_REDIS, postgres: ONCE_PER_KEY_POSTGRES, mysql: ONCE_PER_KEY_MYSQL }
   return { ...servers, sqlite: ONCE_PER_KEY_SQLITE, store: undefined }
 }
 
 /** Of an application: it opens its client, and nothing here closes it, but the end of the process. */
-async function moduleTarget(file: string): Promise<ModuleTarget> {
+async function openModuleTarget(file: string): Promise<ModuleTarget> {
   const module = await import(pathToFileURL(file).href)
   const store = module.store ?? module.default?.store ?? module.default
   if (typeof store?.begin !== 'function') throw new UsageError(`${file} exports no \`store\`.`)
@@ -131,7 +131,7 @@ async function moduleTarget(file: string): Promise<ModuleTarget> {
 }
 
 /** Where keys are given, answers are shown as they were, whether they are sealed or not. */
-function unsealed(store: Store): Store {
+function createUnsealedStore(store: Store): Store {
   const keys = readSealingKeys()
   return keys.length === 0 ? store : sealed(store, { keys, unsealedMayBeReplayed: true })
 }

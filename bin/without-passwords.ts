@@ -4,7 +4,7 @@
  */
 const URL_LIKE = /^\W*(?:\w[\w-]*=\W*)?[a-z][a-z\d+.-]+:\//i
 
-export function looksLikeUrl(text: string): boolean {
+export function isUrlLike(text: string): boolean {
   return URL_LIKE.test(text)
 }
 
@@ -16,28 +16,28 @@ export function looksLikeUrl(text: string): boolean {
 export function redactPasswords(message: string, given: readonly string[]): string {
   const words = new Set(
     given
-      .filter(looksLikeUrl)
-      .flatMap((url) => passwordIn(url).match(WORD) ?? [])
-      .map(inOneCase),
+      .filter(isUrlLike)
+      .flatMap((url) => parsePassword(url).match(WORD) ?? [])
+      .map(normalizeCase),
   )
-  return message.replace(/\S+/g, withoutUser).replace(WORD, (word) => (words.has(inOneCase(word)) ? '…' : word))
+  return message.replace(/\S+/g, redactUserInfo).replace(WORD, (word) => (words.has(normalizeCase(word)) ? '…' : word))
 }
 
 const WORD = /[\p{L}\p{N}_]+/gu
 
 /** Drivers write a host in small letters. */
-function inOneCase(word: string): string {
+function normalizeCase(word: string): string {
   return word.toUpperCase().toLowerCase()
 }
 
 /** Up to the last `@`, since a password may have another one. */
-function withoutUser(text: string): string {
+function redactUserInfo(text: string): string {
   const end = text.lastIndexOf('@')
   return end < 0 ? text : text.slice(0, end).replace(/(\w:\/+).*/, '$1…') + text.slice(end)
 }
 
 /** Without an `@`, all that is no port, since the shell may have cut the URL. */
-function passwordIn(url: string): string {
+function parsePassword(url: string): string {
   const [, behind = ''] = /:\/[^:[]*:(.*)/s.exec(url) ?? []
   const end = behind.lastIndexOf('@')
   if (end >= 0) return behind.slice(0, end)

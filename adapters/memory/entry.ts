@@ -70,11 +70,11 @@ export class MemoryEntry {
 
   /** Copies, too. */
   get steps(): readonly StoredStep[] | undefined {
-    return extraOf(this)?.steps.map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
+    return getStepsContent(this)?.steps.map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
   }
 
   get rerun(): boolean {
-    return extraOf(this)?.rerun === true
+    return getStepsContent(this)?.rerun === true
   }
 
   setRecord(
@@ -91,7 +91,7 @@ export class MemoryEntry {
 }
 
 /** Not a private getter: those cost each entry a field. */
-function extraOf({ form, content }: MemoryEntry): StepsContent | null {
+function getStepsContent({ form, content }: MemoryEntry): StepsContent | null {
   return form.state === 'completed' ? null : (content as StepsContent | null)
 }
 

@@ -55,7 +55,8 @@ export class RecordTemplate {
     parts[0] = token
     parts[1] = fingerprint
     let next = 2
-    for (let i = 0; i < headers.length; i++) if (this.#headers[i]?.[1] === null) parts[next++] = aText(headers[i]?.[1])
+    for (let i = 0; i < headers.length; i++)
+      if (this.#headers[i]?.[1] === null) parts[next++] = requireText(headers[i]?.[1])
     return parts
   }
 }
@@ -89,7 +90,7 @@ export class TemplateCache {
   }
 
   #add(answer: Answer): RecordTemplate {
-    const length = lengthOf(answer)
+    const length = computeTemplateLength(answer)
     const isShared = length <= LONGEST_FORM && this.#shared.length < MOST_FORMS
     const headers = answer.headers.map(([name, value]) => [name, isCommon(name) ? value : null] as const)
     const form = new RecordTemplate(COMPLETED, answer, headers, isShared ? 0 : length + FORM_OVERHEAD_BYTES)
@@ -108,13 +109,14 @@ function isCommon(name: string): boolean {
 }
 
 /** Throws if it is not made of text. */
-function lengthOf({ statusMessage, headers }: Answer): number {
-  let length = aText(statusMessage).length
-  for (const [name, value] of headers) length += aText(name).length + (isCommon(name) ? aText(value).length : 0)
+function computeTemplateLength({ statusMessage, headers }: Answer): number {
+  let length = requireText(statusMessage).length
+  for (const [name, value] of headers)
+    length += requireText(name).length + (isCommon(name) ? requireText(value).length : 0)
   return length
 }
 
-function aText(value: unknown): string {
+function requireText(value: unknown): string {
   if (typeof value !== 'string') throw notTextAndBytesError()
   return value
 }

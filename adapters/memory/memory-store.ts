@@ -28,7 +28,7 @@ import type { PackedRecord } from './packed.js'
 import { MemoryRecords } from './records.js'
 
 type StoredRecord = machine.StoredRecord
-type Completed = Extract<StoredRecord, { state: 'completed' }>
+type CompletedRecord = Extract<StoredRecord, { state: 'completed' }>
 type Sender = { readonly scope?: string }
 
 /** Operators only replace existing records, which keep their scope. */
@@ -71,71 +71,73 @@ export class MemoryStore implements Store {
   begin(key: string, claim: Claim): MaybePromise<BeginReply> {
     const now = this.#now()
     const before = this.#records.find(key)
-    const { record, reply } = machine.begin(recordOf(before), claim, now)
-    if (record === null || record === recordOf(before)) return reply
+    const { record, reply } = machine.begin(toStoredRecord(before), claim, now)
+    if (record === null || record === toStoredRecord(before)) return reply
     const packed = this.#records.pack(record)
-    const evictions = this.#records.makeRoomForClaim(key, scopeOf(claim), packed, before, now)
-    if (evictions === null) throw this.#full()
-    this.#evicted(evictions)
+    const evictions = this.#records.makeRoomForClaim(key, getScopeOrDefault(claim), packed, before, now)
+    if (evictions === null) throw this.#storeFullError()
+    this.#queueEvictionEvents(evictions)
     return this.#write(key, claim, record, packed, before, now, reply)
   }
 
   renew(key: string, own: Ownership & { readonly leaseMs: number }): MaybePromise<CommandReply> {
-    return this.#command(key, own, (stored, now) => machine.renew(stored, own, now))
+    return this.#applyCommand(key, own, (stored, now) => machine.renew(stored, own, now))
   }
 
   complete(key: string, own: Parameters<Store['complete']>[1]): MaybePromise<CommandReply> {
     const now = this.#now()
     const before = this.#records.find(key)
-    const { record, reply } = machine.complete(recordOf(before), own, now)
-    if (record === null || record === recordOf(before)) return reply
-    const packed = this.#affordable(key, record as Completed, scopeOf(own), before, now)
+    const { record, reply } = machine.complete(toStoredRecord(before), own, now)
+    if (record === null || record === toStoredRecord(before)) return reply
+    const packed = this.#packWithAnswerIfRoom(key, record as CompletedRecord, getScopeOrDefault(own), before, now)
     return this.#write(key, own, record, packed, before, now, reply)
   }
 
   release(key: string, own: Ownership & { readonly failedMs: number }): MaybePromise<CommandReply> {
-    return this.#command(key, own, (stored, now) => machine.release(stored, own, now))
+    return this.#applyCommand(key, own, (stored, now) => machine.release(stored, own, now))
   }
 
   /** The step itself is always kept; its result, if there is room for it. */
   step(key: string, own: Parameters<NonNullable<Store['step']>>[1]): MaybePromise<CommandReply> {
-    return this.#command(key, own, (stored, now) => {
+    return this.#applyCommand(key, own, (stored, now) => {
       const step = machine.step(stored, own, now)
       if (own.result === null || step.record === null || step.record === stored) return step
       const before = this.#records.find(key)
       const packed = this.#records.pack(step.record)
-      const scope = before?.share?.scope ?? scopeOf(own)
+      const scope = before?.share?.scope ?? getScopeOrDefault(own)
       const evictions = this.#records.makeRoomForStep(key, scope, packed, before, now)
       if (evictions === null) return machine.step(stored, { ...own, result: null }, now)
-      this.#evicted(evictions)
+      this.#queueEvictionEvents(evictions)
       return step
     })
   }
 
   inspect(key: string): MaybePromise<IdempotencyRecord | null> {
-    return machine.inspect(recordOf(this.#records.find(key)), this.#now()).reply
+    return machine.inspect(toStoredRecord(this.#records.find(key)), this.#now()).reply
   }
 
   list(from: string | null = null): ListedRecords {
     const now = this.#now()
-    return this.#listing(from, (entry) => toListedRecordIfUnknown(recordOf(entry), now))
+    return this.#readListedRecords(from, (entry) => toListedRecordIfUnknown(toStoredRecord(entry), now))
   }
 
   listScope(scope: string, from: string | null = null): ListedRecords {
     const now = this.#now()
     const start = `${scope}:`
-    return this.#listing(from, (entry) => (entry.key.startsWith(start) ? toListedRecord(recordOf(entry), now) : null))
+    return this.#readListedRecords(from, (entry) =>
+      entry.key.startsWith(start) ? toListedRecord(toStoredRecord(entry), now) : null,
+    )
   }
 
   /** A resolution is always kept, even if the store is full. */
   resolve(key: string, resolution: Resolution): MaybePromise<CommandReply> {
-    return this.#command(key, NOBODY, (stored, now) => machine.resolve(stored, resolution, now))
+    return this.#applyCommand(key, NOBODY, (stored, now) => machine.resolve(stored, resolution, now))
   }
 
   forget(key: string, forgetting: Forgetting): MaybePromise<CommandReply> {
     const before = this.#records.find(key)
-    const { record, reply } = machine.forget(recordOf(before), forgetting, this.#now())
-    if (before === undefined || !reply.ok || record === recordOf(before)) return reply
+    const { record, reply } = machine.forget(toStoredRecord(before), forgetting, this.#now())
+    if (before === undefined || !reply.ok || record === toStoredRecord(before)) return reply
     if (record === null) this.#records.remove(before)
     else this.#records.replaceInPlace(before, record)
     return reply
@@ -151,7 +153,10 @@ export class MemoryStore implements Store {
   }
 
   /** `show`: `null` for a record that is not listed. */
-  #listing(from: string | null, show: (entry: MemoryEntry) => Omit<ListedRecord, 'key'> | null): ListedRecords {
+  #readListedRecords(
+    from: string | null,
+    show: (entry: MemoryEntry) => Omit<ListedRecord, 'key'> | null,
+  ): ListedRecords {
     const { entries, next } = this.#records.readSlice(Number(from ?? 0), RECORDS_A_STEP)
     const records: ListedRecord[] = []
     for (const entry of entries) {
@@ -162,15 +167,15 @@ export class MemoryStore implements Store {
   }
 
   /** Writes the new record, if the command changed it, whatever room there is: its claim was accepted. */
-  #command<Reply>(
+  #applyCommand<Reply>(
     key: string,
     sender: Sender,
     command: (stored: StoredRecord | null, now: number) => machine.Change<Reply>,
   ): Reply {
     const now = this.#now()
     const before = this.#records.find(key)
-    const { record, reply } = command(recordOf(before), now)
-    if (record === null || record === recordOf(before)) return reply
+    const { record, reply } = command(toStoredRecord(before), now)
+    if (record === null || record === toStoredRecord(before)) return reply
     return this.#write(key, sender, record, this.#records.pack(record), before, now, reply)
   }
 
@@ -183,7 +188,7 @@ export class MemoryStore implements Store {
     now: number,
     reply: Reply,
   ): Reply {
-    this.#records.write(key, scopeOf(sender), record, packed, before, now)
+    this.#records.write(key, getScopeOrDefault(sender), record, packed, before, now)
     if (this.#happened.length > 0) this.#emit()
     return reply
   }
@@ -191,9 +196,9 @@ export class MemoryStore implements Store {
   /**
    * The record without its answer if the answer would exceed the scope's share: the completion itself is always kept.
    */
-  #affordable(
+  #packWithAnswerIfRoom(
     key: string,
-    record: Completed,
+    record: CompletedRecord,
     scope: string,
     before: MemoryEntry | undefined,
     now: number,
@@ -201,14 +206,14 @@ export class MemoryStore implements Store {
     const packed = this.#records.pack(record)
     const evictions = this.#records.makeRoomForAnswer(key, scope, packed, before, now)
     if (evictions !== null) {
-      this.#evicted(evictions)
+      this.#queueEvictionEvents(evictions)
       return packed
     }
     this.#happened.push({ type: 'answer_dropped' })
     return this.#records.pack({ ...record, answer: NOT_KEPT })
   }
 
-  #full(): IdempotencyError {
+  #storeFullError(): IdempotencyError {
     const { count, bytes } = this.#records.getUsage()
     return new IdempotencyError(
       'store_full',
@@ -219,7 +224,7 @@ export class MemoryStore implements Store {
     )
   }
 
-  #evicted(times: number): void {
+  #queueEvictionEvents(times: number): void {
     for (let i = 0; i < times; i++) this.#happened.push({ type: 'evicted', state: 'completed' })
   }
 
@@ -232,12 +237,12 @@ export class MemoryStore implements Store {
 }
 
 /** An entry has what the machine reads of a record, whatever its state. */
-function recordOf(entry: MemoryEntry | undefined): StoredRecord | null {
+function toStoredRecord(entry: MemoryEntry | undefined): StoredRecord | null {
   return entry === undefined ? null : (entry as object as StoredRecord)
 }
 
 /** A caller without types may omit the scope: then it shares with nobody. */
-function scopeOf({ scope }: Sender): string {
+function getScopeOrDefault({ scope }: Sender): string {
   return scope ?? SINGLE_TENANT
 }
 

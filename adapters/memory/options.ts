@@ -42,15 +42,15 @@ export interface MemoryStoreOptions {
 const { aFunction, anInteger, oneOf } = optionRules
 const aSize = anInteger(1, Number.MAX_SAFE_INTEGER)
 
-const aShare: OptionRule = (value) =>
+const findShareFault: OptionRule = (value) =>
   typeof value === 'number' && value > 0 && value <= 1 ? null : 'a number above 0, and at most 1'
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
 export function readOptions(options: MemoryStoreOptions) {
-  return resolveOptions<Resolved>('MemoryStore', options, OPTIONS)
+  return resolveOptions<MemoryStoreSettings>('MemoryStore', options, OPTIONS)
 }
 
-type Resolved = {
+type MemoryStoreSettings = {
   readonly [Name in Exclude<keyof MemoryStoreOptions, 'maxUncertainBytes'>]-?: NonNullable<MemoryStoreOptions[Name]>
 } & Pick<MemoryStoreOptions, 'maxUncertainBytes'>
 
@@ -58,7 +58,7 @@ const OPTIONS = {
   maxBytes: { rule: aSize, default: 128 * 2 ** 20 },
   maxEntries: { rule: aSize, default: 1_000_000 },
   maxUncertainBytes: aSize,
-  maxScopeShare: { rule: aShare, default: 0.5 },
+  maxScopeShare: { rule: findShareFault, default: 0.5 },
   whenFull: { rule: oneOf('refuse', 'evict'), default: 'refuse' },
   now: { rule: aFunction, default: () => performance.now() },
 }

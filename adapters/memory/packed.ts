@@ -38,15 +38,15 @@ export function packRecord(record: StoredRecord, forms: TemplateCache): PackedRe
   const { token, fingerprint } = record
   if (record.state !== 'completed') {
     const parts = fingerprint === null ? [token] : [token, fingerprint]
-    return { form: forms.getTemplateWithoutAnswer(record), text: inOneText(parts), content: extraOf(record) }
+    return { form: forms.getTemplateWithoutAnswer(record), text: joinParts(parts), content: toStepsContent(record) }
   }
   const { answer } = record
   const form = forms.getTemplate(answer)
-  const text = inOneText(form.buildParts(token, record.fingerprint, answer))
-  return { form, text, content: keptBytes(answer.body) }
+  const text = joinParts(form.buildParts(token, record.fingerprint, answer))
+  return { form, text, content: packBody(answer.body) }
 }
 
-function extraOf(record: Exclude<StoredRecord, { state: 'completed' }>): StepsContent | null {
+function toStepsContent(record: Exclude<StoredRecord, { state: 'completed' }>): StepsContent | null {
   const rerun = record.state === 'failed' && record.rerun === true
   if (record.steps === undefined && !rerun) return null
   const steps = (record.steps ?? []).map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
@@ -60,7 +60,7 @@ function extraOf(record: Exclude<StoredRecord, { state: 'completed' }>): StepsCo
  * One flat string, one line for each part: joined, because V8 keeps a concatenated string as its pieces, at several times
  * the bytes. If a part contains a line feed, each is a JSON string: then the text begins with a quotation mark.
  */
-function inOneText(parts: readonly string[]): string {
+function joinParts(parts: readonly string[]): string {
   const isPlain = !parts[0]?.startsWith('"') && !parts.some(hasLineFeed)
   return (isPlain ? parts : parts.map((part) => JSON.stringify(part))).join('\n')
 }
@@ -73,20 +73,20 @@ export function getPart(text: string, index: number): string {
   let from = 0
   for (let i = 0; i < index; i++) from = text.indexOf('\n', from) + 1
   const to = text.indexOf('\n', from)
-  return read(text, text.slice(from, to === -1 ? undefined : to))
+  return parsePart(text, text.slice(from, to === -1 ? undefined : to))
 }
 
 export function splitParts(text: string): string[] {
   const parts = text.split('\n')
-  return text.startsWith('"') ? parts.map((part) => read(text, part)) : parts
+  return text.startsWith('"') ? parts.map((part) => parsePart(text, part)) : parts
 }
 
-function read(text: string, part: string): string {
+function parsePart(text: string, part: string): string {
   return text.startsWith('"') ? JSON.parse(part) : part
 }
 
 /** A copy, because callers may modify theirs. */
-function keptBytes(body: Uint8Array | null): string | Buffer | null {
+function packBody(body: Uint8Array | null): string | Buffer | null {
   if (body === null) return null
   if (!(body instanceof Uint8Array)) throw notTextAndBytesError()
   const { buffer, byteOffset, byteLength } = body

@@ -22,7 +22,7 @@ const NO_OPTIONS = {}
 const SIZE = { size: 1 }
 
 /** What room is needed for: a claim, which is one more record, or an answer or a step's result, which makes one grow. */
-interface Need {
+interface RoomRequest {
   readonly scope: string
   readonly isClaim: boolean
   /** What must fit into the store: nothing of an answer, since the claim has room. */
@@ -85,10 +85,10 @@ export class MemoryRecords {
     const isThere = before !== undefined && before.share !== null
     const entry = isThere ? before : new MemoryEntry(key, as)
     const owner = before?.share?.scope ?? scope
-    if (isThere) this.#roomOf(entry).remove(entry)
+    if (isThere) this.#getPool(entry).remove(entry)
     else this.#index.set(key, entry, SIZE)
     entry.setRecord(as, record)
-    const room = this.#roomOf(entry)
+    const room = this.#getPool(entry)
     room.add(entry, owner, now)
     if (room === this.#certain) this.#dropCertain(owner, now)
   }
@@ -97,12 +97,12 @@ export class MemoryRecords {
   replaceInPlace(entry: MemoryEntry, record: StoredRecord): void {
     const bytes = entry.bytes
     entry.setRecord(this.pack(record), record)
-    this.#completed.resize(entry, entry.bytes - bytes)
+    this.#completed.resizeEntry(entry, entry.bytes - bytes)
   }
 
   remove(entry: MemoryEntry): void {
     this.#index.delete(entry.key)
-    this.#roomOf(entry).remove(entry)
+    this.#getPool(entry).remove(entry)
   }
 
   clear(): void {
@@ -161,7 +161,7 @@ export class MemoryRecords {
     return this.#makeRoom({ scope, isClaim: false, bytes: growsBy, growsBy }, now)
   }
 
-  #roomOf({ state, uncertain }: MemoryEntry): EntryPool {
+  #getPool({ state, uncertain }: MemoryEntry): EntryPool {
     if (state === 'in-flight') return this.#inFlight
     if (state === 'completed') return this.#completed
     return uncertain ? this.#uncertain : this.#certain
@@ -178,7 +178,7 @@ export class MemoryRecords {
       const own = sum(this.#inFlight.getScopeUsage(scope), this.#uncertain.getScopeUsage(scope))
       const free = maxUncertainBytes - total.bytes - bytes
       const isFirst = own.count === 0 // It takes what the others had to leave.
-      if (free >= 0 && (isFirst || this.#keepsTo(scope, own.bytes + bytes, free))) return true
+      if (free >= 0 && (isFirst || this.#isWithinScopeShare(scope, own.bytes + bytes, free))) return true
       if (!this.#dropExpired(this.#uncertain, now) && !this.#dropExpired(this.#inFlight, now)) return false
     }
   }
@@ -187,10 +187,10 @@ export class MemoryRecords {
    * Drops expired records first, then, if evicting, completed ones: the scope's own before others, and only if that
    * helps.
    */
-  #makeRoom(need: Need, now: number): number | null {
+  #makeRoom(need: RoomRequest, now: number): number | null {
     while (!this.#isRoom(need)) {
       if (this.#dropExpired(this.#inFlight, now) || this.#dropExpired(this.#completed, now)) continue
-      return this.#bounds.evicts && this.#wouldBeRoom(need) ? this.#evict(need) : null
+      return this.#bounds.evicts && this.#hasRoomAfterEviction(need) ? this.#evict(need) : null
     }
     return 0
   }
@@ -205,7 +205,7 @@ export class MemoryRecords {
     return true
   }
 
-  #evict(need: Need): number {
+  #evict(need: RoomRequest): number {
     let evictions = 0
     for (; !this.#isRoom(need); evictions++) {
       if (!this.#dropIfAny(this.#completed.findOldest(need.scope))) this.#dropIfAny(this.#completed.findOldest())
@@ -213,7 +213,7 @@ export class MemoryRecords {
     return evictions
   }
 
-  #isRoom(need: Need): boolean {
+  #isRoom(need: RoomRequest): boolean {
     const own = sum(this.#inFlight.getScopeUsage(need.scope), this.#completed.getScopeUsage(need.scope))
     const total = this.getUsage()
     return this.#isFair(need, own, total) && this.#fits(need, total)
@@ -223,21 +223,21 @@ export class MemoryRecords {
    * Whether there would be room after eviction: the scope's own records to keep within its share, anybody's for total
    * size.
    */
-  #wouldBeRoom(need: Need): boolean {
+  #hasRoomAfterEviction(need: RoomRequest): boolean {
     const { count, bytes } = this.#completed.getScopeUsage(need.scope)
     const total = sum(this.getUsage(), { count: -count, bytes: -bytes })
     return this.#isFair(need, this.#inFlight.getScopeUsage(need.scope), total) && this.#fits(need, this.#inFlight)
   }
 
-  #isFair({ scope, isClaim, growsBy }: Need, own: Usage, total: Usage): boolean {
+  #isFair({ scope, isClaim, growsBy }: RoomRequest, own: Usage, total: Usage): boolean {
     const { maxBytes, maxEntries } = this.#bounds
     return (
-      this.#keepsTo(scope, own.bytes + growsBy, maxBytes - total.bytes - growsBy) &&
-      (!isClaim || this.#keepsTo(scope, own.count, maxEntries - total.count))
+      this.#isWithinScopeShare(scope, own.bytes + growsBy, maxBytes - total.bytes - growsBy) &&
+      (!isClaim || this.#isWithinScopeShare(scope, own.count, maxEntries - total.count))
     )
   }
 
-  #fits({ isClaim, bytes }: Need, total: Usage): boolean {
+  #fits({ isClaim, bytes }: RoomRequest, total: Usage): boolean {
     const { maxBytes, maxEntries } = this.#bounds
     return (bytes <= 0 || total.bytes + bytes <= maxBytes) && (!isClaim || total.count < maxEntries)
   }
@@ -247,7 +247,7 @@ export class MemoryRecords {
    * `maxScopeShare : 1 - maxScopeShare` of what is free: by default, no more than is free. So a single scope gets half, n
    * greedy ones get 1/(n + 1) each, and as much is always left for a new one.
    */
-  #keepsTo(scope: string, held: number, free: number): boolean {
+  #isWithinScopeShare(scope: string, held: number, free: number): boolean {
     const { maxScopeShare } = this.#bounds
     if (scope === SINGLE_TENANT || maxScopeShare === 1) return true
     return held * (1 - maxScopeShare) <= free * maxScopeShare
@@ -260,7 +260,7 @@ export class MemoryRecords {
     while (true) {
       const isOver = room.bytes > maxCertainBytes
       const own = room.getScopeUsage(scope)
-      if (!isOver && this.#keepsTo(scope, own.bytes, maxCertainBytes - room.bytes)) return
+      if (!isOver && this.#isWithinScopeShare(scope, own.bytes, maxCertainBytes - room.bytes)) return
       if (this.#dropExpired(room, now)) continue
       // Another scope's only if there are so many scopes that there is not room for one each.
       if (own.count > 1) this.#dropIfAny(room.findOldest(scope))

@@ -22,7 +22,7 @@ export class EntryPool implements Usage {
   add(entry: MemoryEntry, scope: string, now: number): void {
     this.count++
     this.bytes += entry.bytes
-    this.#shelfFor(entry.expiresAt - now).add(entry)
+    this.#ensureExpiryQueue(entry.expiresAt - now).add(entry)
     const share = this.#shares.get(scope) ?? new ScopeEntries(scope)
     share.add(entry)
     if (share === this.#emptied) this.#emptied = undefined
@@ -41,7 +41,7 @@ export class EntryPool implements Usage {
   }
 
   /** A record was replaced by one that expires at the same time: it keeps its place, and its size has changed. */
-  resize(entry: MemoryEntry, growsBy: number): void {
+  resizeEntry(entry: MemoryEntry, growsBy: number): void {
     for (const holding of [this, entry.share as ScopeEntries]) holding.bytes += growsBy
   }
 
@@ -70,7 +70,7 @@ export class EntryPool implements Usage {
     this.#emptied = undefined
   }
 
-  #shelfFor(keptForMs: number): ExpiryQueue {
+  #ensureExpiryQueue(keptForMs: number): ExpiryQueue {
     const keptMs = Math.round(keptForMs) // A clock may return fractions.
     for (const shelf of this.#shelves) if (Object.is(shelf.keptMs, keptMs)) return shelf
     const shelf = new ExpiryQueue(keptMs)

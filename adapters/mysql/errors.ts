@@ -1,10 +1,10 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
 import {
-  type Fields,
+  type DatabaseErrorCodes,
+  type ErrorFields,
   findClientMessage,
   findErrorCode,
   listCauses,
-  type OwnCodes,
   SqlStoreError,
 } from '../sql/errors.js'
 
@@ -86,11 +86,11 @@ export function notOpenError(cause?: unknown): MySqlStoreError {
 
 export function storeError(error: unknown): MySqlStoreError {
   if (error instanceof MySqlStoreError) return error
-  const code = codeOf(error)
+  const code = toStoreErrorCode(error)
   return new MySqlStoreError(code, `${ADVICE[code]} The client said: ${findClientMessage(error)}`, { cause: error })
 }
 
-function codeOf(error: unknown): ClientsCode {
+function toStoreErrorCode(error: unknown): ClientsCode {
   const number = findErrorNumber(error)
   if (number === null) return isPoolsRefusal(error) ? 'connections_exhausted' : 'connection_lost'
   return findErrorCode(OWN_CODES, number) ?? 'database_failed'
@@ -104,14 +104,14 @@ type ClientsCode = Exclude<
 /** The server's number of an error, wherever the client put it; `null` if the error is not the server's. */
 export function findErrorNumber(error: unknown): number | null {
   for (const each of listCauses(error)) {
-    const number = numberIn(each)
+    const number = readErrorNumber(each)
     if (number !== null) return number
   }
   return null
 }
 
 /** Node's own errors have negative numbers; Prisma's adapters say it as text. */
-function numberIn({ errno, code, originalCode }: Fields): number | null {
+function readErrorNumber({ errno, code, originalCode }: ErrorFields): number | null {
   for (const value of [errno, originalCode, code]) {
     const number = typeof value === 'string' && /^\d{4}$/.test(value) ? Number(value) : value
     if (typeof number === 'number' && number >= 1000 && number < 2000) return number
@@ -162,7 +162,7 @@ const DEADLOCK = 1213
 const LOCK_NOWAIT = 3572
 
 /** https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html, https://mariadb.com/kb/en/mariadb-error-code-reference/ */
-const OWN_CODES: OwnCodes<ClientsCode> = {
+const OWN_CODES: DatabaseErrorCodes<ClientsCode> = {
   schema_missing: '1046 1049 1054 1146',
   permission_denied: '1044 1045 1142 1143 1227',
   read_only: '1290 1792 1836',

@@ -35,8 +35,8 @@ import { MySqlStoreError } from './errors.js'
 import { type MySqlStoreOptions, readOptions, readPrefix, type SchemaOptions } from './options.js'
 import { createUnclaimedCommands, MySqlRecords } from './rows/records.js'
 import { createRowStatements } from './rows/statements.js'
-import { schemaSql, schemaStatements } from './rows/table.js'
-import { Walks } from './rows/walks.js'
+import { buildSchemaStatements, schemaSql } from './rows/table.js'
+import { TableWalker } from './rows/walks.js'
 import type { AnyTransactions, TransactionOptionsOf, TxOf } from './transactions/clients.js'
 import { MySqlTransactionStatements } from './transactions/in-transaction.js'
 
@@ -59,7 +59,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   readonly #records: MySqlRecords
   /** Of claims, looks and releases. */
   readonly #urgent: MySqlRecords
-  readonly #walks: Walks
+  readonly #walks: TableWalker
   readonly #sweeps: boolean
   readonly #timer: SweepTimer
   /** `undefined`: the application did not give `transactions`. */
@@ -75,7 +75,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     const statements = createRowStatements(prefix)
     this.#records = new MySqlRecords(this.#database, statements)
     this.#urgent = new MySqlRecords(this.#database, statements, true)
-    this.#walks = new Walks(this.#database, statements)
+    this.#walks = new TableWalker(this.#database, statements)
     this.#transactions =
       transactions && new MySqlTransactionStatements(transactions, this.#database, statements, this.#records)
     this.unclaimed = transactions && createUnclaimedCommands(this.#records, this.#urgent)
@@ -103,16 +103,16 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
    * @throws MySqlStoreError `permission_denied`: this user may not create them; run `schemaSql()` as one that may. Nothing was changed.
    */
   async migrate(): Promise<void> {
-    for (const sql of schemaStatements(this.place)) await this.#database.define(sql)
+    for (const sql of buildSchemaStatements(this.place)) await this.#database.define(sql)
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
-    return this.#confirmed(this.#urgent.begin(key, claim))
+    return this.#startSweepsAfter(this.#urgent.begin(key, claim))
   }
 
   async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
     const { token, leaseMs, retentionMs, fingerprint } = own
-    if (await this.#records.renewed(key, token, leaseMs, retentionMs)) return { ok: true }
+    if (await this.#records.renewIfInFlight(key, token, leaseMs, retentionMs)) return { ok: true }
     return this.#records.change(key, (record, now) => machine.renew(record, own, now), fingerprint)
   }
 
@@ -157,7 +157,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   ): Promise<Value> {
     const { allowEmpty, clients } = readAllowEmpty(options)
     const given = work as (tx: unknown) => Value | Promise<Value>
-    return transact(this, context, this.#ofApplication(), given, clients, allowEmpty)
+    return transact(this, context, this.#requireTransactions(), given, clients, allowEmpty)
   }
 
   /**
@@ -198,7 +198,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
       const own = second as Parameters<typeof machine.step>[1]
       return this.#records.step(first, own)
     }
-    return step(this, first, second as string, this.#ofApplication(), work as (tx: unknown) => unknown, options)
+    return step(this, first, second as string, this.#requireTransactions(), work as (tx: unknown) => unknown, options)
   }
 
   /**
@@ -216,7 +216,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     context: ActingContext | undefined,
     answer: GivenByHand<Answer>,
   ): Promise<void> {
-    const transactions = this.#ofApplication()
+    const transactions = this.#requireTransactions()
     await completeByHand(this, context, answer, (key, completion, isAwaited) =>
       transactions.completeByHand(tx, key, completion, isAwaited),
     )
@@ -253,18 +253,18 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     this.#listeners.push(safeListener(listener))
   }
 
-  #ofApplication(): MySqlTransactionStatements {
+  #requireTransactions(): MySqlTransactionStatements {
     if (this.#transactions === undefined) throw transactionsMissingError('the MySqlStore')
     return this.#transactions
   }
 
   async #complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
-    if (await this.#records.completed(key, own)) return { ok: true }
+    if (await this.#records.completeIfInFlight(key, own)) return { ok: true }
     return this.#records.change(key, (record, now) => machine.complete(record, own, now), own.fingerprint)
   }
 
   /** Sweeps only after the first command that succeeded: before it the tables may not exist. */
-  async #confirmed<Reply>(command: Promise<Reply>): Promise<Reply> {
+  async #startSweepsAfter<Reply>(command: Promise<Reply>): Promise<Reply> {
     const reply = await command
     if (this.#sweeps) this.#timer.start()
     return reply

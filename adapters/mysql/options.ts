@@ -20,8 +20,8 @@ export interface MySqlStoreOptions<Given extends AnyTransactions = AnyTransactio
 
   /**
    * How the application opens transactions: another pool of `mysql2`, or `{ transaction, run }` of another client.
-   * `completeIn` needs only `run`.
-   * @default none: `transaction`, `step` and `completeIn` are misuse
+   * `completeRecord` needs only `run`.
+   * @default none: `transaction`, `step` and `completeRecord` are misuse
    */
   readonly transactions?: Given | undefined
 
@@ -32,7 +32,7 @@ export interface MySqlStoreOptions<Given extends AnyTransactions = AnyTransactio
   readonly sweeps?: boolean | undefined
 }
 
-interface ReadOptions {
+interface MySqlStoreSettings {
   readonly pool: MySqlPool
   readonly prefix: string
   readonly sweeps: boolean
@@ -40,13 +40,13 @@ interface ReadOptions {
 }
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
-export function readOptions(options: MySqlStoreOptions): ReadOptions {
+export function readOptions(options: MySqlStoreOptions): MySqlStoreSettings {
   return resolveOptions('MySqlStore', options ?? {}, OPTIONS)
 }
 
 /** @throws IdempotencyError `options_invalid`. */
 export function readPrefix(options: SchemaOptions): string {
-  return resolveOptions<ReadOptions>('MySqlStore.schemaSql', options, { prefix: OPTIONS.prefix }).prefix
+  return resolveOptions<MySqlStoreSettings>('MySqlStore.schemaSql', options, { prefix: OPTIONS.prefix }).prefix
 }
 
 function isSamePool(pool: unknown, transactions: unknown): boolean {
@@ -58,17 +58,17 @@ const SAME_POOL =
   'transactions: expected another pool than `pool`, whose connections handlers would take from the commands that end their runs'
 
 /** A name of a table has at most 64 characters. */
-const aPrefix: OptionRule = (value) =>
+const findPrefixFault: OptionRule = (value) =>
   typeof value === 'string' && /^[a-z_][a-z0-9_]{0,47}$/i.test(value)
     ? null
     : 'letters, digits and underscores, at most 48 of them, that do not begin with a digit'
 
-const OPTIONS: OptionTable<ReadOptions> = {
+const OPTIONS: OptionTable<MySqlStoreSettings> = {
   pool: { rule: (value) => (isPool(value) ? null : EXPECTED_POOL), isRequired: true },
-  prefix: { rule: aPrefix, default: 'once_per_key_' },
+  prefix: { rule: findPrefixFault, default: 'once_per_key_' },
   transactions: {
     rule: (value) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
-    findConflicts: ({ pool, transactions }: ReadOptions) => (isSamePool(pool, transactions) ? [SAME_POOL] : []),
+    findConflicts: ({ pool, transactions }: MySqlStoreSettings) => (isSamePool(pool, transactions) ? [SAME_POOL] : []),
   },
   sweeps: { rule: optionRules.aBoolean, default: true },
 }

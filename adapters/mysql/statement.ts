@@ -13,14 +13,14 @@ export interface Statement {
 export type StatementValue = Buffer | number | null
 
 /** `sql` with a `?` for each value, and no other question mark. */
-export function statement(sql: string): (...values: StatementValue[]) => Statement {
+export function createStatement(sql: string): (...values: StatementValue[]) => Statement {
   const strings = createTemplate(sql.split('?'))
   return (...values) => ({ text: sql, values, strings })
 }
 
 /** The whole statement as a text, in which nothing must be escaped. */
 export function toLiteralSql({ strings, values }: Statement): string {
-  return strings.reduce((sql, piece, i) => `${sql}${literal(values[i - 1] as StatementValue)}${piece}`)
+  return strings.reduce((sql, piece, i) => `${sql}${toValueSql(values[i - 1] as StatementValue)}${piece}`)
 }
 
 /** How many bytes it has at most, however a client writes its values. */
@@ -34,7 +34,7 @@ export function computeStatementBytes({ text, values }: Statement): number {
 /** Of a number, or of what stands around bytes. */
 const LONGEST = 20
 
-function literal(value: StatementValue): string {
+function toValueSql(value: StatementValue): string {
   return Buffer.isBuffer(value) ? `X'${value.toString('hex')}'` : `${value}`
 }
 

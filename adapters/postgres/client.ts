@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { hasLongBeenReadOnly, ignoreError, limitSilence, type PoolTurns } from '../sql/clients.js'
-import { withoutStatement } from '../sql/errors.js'
+import { redactStatementError } from '../sql/errors.js'
 import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './statements.js'
 
@@ -8,7 +8,7 @@ import type { Statement, StatementValue } from './statements.js'
 export type SentStatement = Pick<Statement, 'text' | 'values'> & { readonly name?: string }
 
 /** `isUrgent`: late, it is worth nothing. */
-export type Send = (statement: SentStatement, isUrgent: boolean) => Promise<unknown>
+export type StatementSender = (statement: SentStatement, isUrgent: boolean) => Promise<unknown>
 
 /** The members of a `pg` pool that the store uses. The application opens, configures and closes the pool. */
 export interface PostgresPool {
@@ -57,7 +57,7 @@ export function isEnded(pool: PostgresPool): boolean {
  * Sends over a pool; reports the number of waiting callers if a statement does not get a connection soon.
  * `prepares`: whether statements with a name are prepared, once for each connection.
  */
-export function sendOver(pool: PostgresPool, turns: PoolTurns, prepares: boolean): Send {
+export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares: boolean): StatementSender {
   watchErrorsFromStart(pool)
   return async (statement, isUrgent) => {
     const connection = await (pool.idleCount > 0
@@ -70,12 +70,12 @@ export function sendOver(pool: PostgresPool, turns: PoolTurns, prepares: boolean
     connection.on('error', ignoreError)
     let isGood = false
     try {
-      const result = await limitQuery(sendOn(connection, statement, prepares))
+      const result = await limitQuery(sendOnConnection(connection, statement, prepares))
       isGood = true
       return result
     } catch (error) {
       isGood = isRefusedStatement(error) && !isDemoted(connection, error)
-      throw statement.values.length === 0 ? error : withoutStatement(error)
+      throw statement.values.length === 0 ? error : redactStatementError(error)
     } finally {
       connection.release(!isGood)
       connection.off('error', ignoreError)
@@ -88,17 +88,17 @@ export function isDemoted(connection: PostgresConnection, error: unknown): boole
   return isReadOnly(error) && hasLongBeenReadOnly(connection)
 }
 
-export function sendOn(
+export function sendOnConnection(
   connection: PostgresConnection,
   { text, values, name }: SentStatement,
   prepares: boolean,
 ): Promise<unknown> {
   if (!prepares || name === undefined) return connection.query(text, [...values])
-  return (connection as unknown as Preparing).query({ name, text, values: [...values] })
+  return (connection as unknown as PreparingConnection).query({ name, text, values: [...values] })
 }
 
 /** As every version of `pg` prepares a statement. */
-interface Preparing {
+interface PreparingConnection {
   query(statement: {
     readonly name: string
     readonly text: string
@@ -168,13 +168,13 @@ export function sendPipelined(
   connection: PostgresConnection,
   statements: readonly SentStatement[],
 ): Promise<readonly PipedResult[]> {
-  const pipeline = new Pipeline(statements, preparedOn(connection))
+  const pipeline = new Pipeline(statements, getPreparedNames(connection))
   ;(connection as unknown as { query(submittable: Pipeline): unknown }).query(pipeline)
   return pipeline.results
 }
 
 /** The names of what pipelines have prepared on a connection; not those that `pg` itself has prepared. */
-function preparedOn(connection: PostgresConnection): Set<string> {
+function getPreparedNames(connection: PostgresConnection): Set<string> {
   let names = PREPARED.get(connection)
   if (names === undefined) {
     names = new Set()
@@ -220,7 +220,7 @@ class Pipeline extends EventEmitter {
     const { stream } = protocol
     stream.cork?.()
     for (const { text, values, name: given } of this.#statements) {
-      const name = pipelineName(given)
+      const name = toPipelineStatementName(given)
       if (!this.#prepared.has(name)) {
         // After a failure it is not known whether it was prepared; to close what is not there is no error.
         if (name !== '') protocol.close({ type: 'S', name })
@@ -244,7 +244,7 @@ class Pipeline extends EventEmitter {
   }
 
   handleCommandComplete({ text }: { readonly text: string }): void {
-    const name = pipelineName(this.#statements[this.#done.length]?.name)
+    const name = toPipelineStatementName(this.#statements[this.#done.length]?.name)
     if (name !== '') this.#prepared.add(name)
     this.#done.push({ rows: this.#rows, command: text })
     this.#rows = []
@@ -268,6 +268,6 @@ class Pipeline extends EventEmitter {
 }
 
 /** Another name than `pg` itself prepares the statement under: it does not know of ours, nor we of its. */
-function pipelineName(name: string | undefined): string {
+function toPipelineStatementName(name: string | undefined): string {
   return name === undefined ? '' : `${name}_piped`
 }

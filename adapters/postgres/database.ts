@@ -1,6 +1,12 @@
 import { type PoolTurns, retryConflicts } from '../sql/clients.js'
-import { withoutStatement } from '../sql/errors.js'
-import { type PostgresPool, type PostgresQuery, type Send, type SentStatement, sendOver } from './client.js'
+import { redactStatementError } from '../sql/errors.js'
+import {
+  createPoolSender,
+  type PostgresPool,
+  type PostgresQuery,
+  type SentStatement,
+  type StatementSender,
+} from './client.js'
 import { isSerializationFailure, storeError } from './errors.js'
 import { type Row, requireRow, requireRows } from './reply.js'
 
@@ -9,7 +15,7 @@ import { type Row, requireRow, requireRows } from './reply.js'
  * SERIALIZABLE that is how commands on one record are serialized.
  */
 export class PostgresDatabase {
-  readonly #send: Send
+  readonly #send: StatementSender
   readonly #schema: string
 
   constructor(
@@ -18,32 +24,32 @@ export class PostgresDatabase {
     turns: PoolTurns,
     prepares: boolean,
   ) {
-    this.#send = 'pool' in client ? sendOver(client.pool, turns, prepares) : sendBy(client.query)
+    this.#send = 'pool' in client ? createPoolSender(client.pool, turns, prepares) : createQuerySender(client.query)
     this.#schema = schema
   }
 
   /** @throws PostgresStoreError */
-  async rows(statement: SentStatement): Promise<readonly Row[]> {
-    return requireRows(await this.#answerTo(statement))
+  async queryRows(statement: SentStatement): Promise<readonly Row[]> {
+    return requireRows(await this.#sendWithRetries(statement))
   }
 
   /** @throws PostgresStoreError */
-  async row(statement: SentStatement, isUrgent = false): Promise<Row> {
-    return requireRow(await this.#answerTo(statement, isUrgent))
+  async queryRow(statement: SentStatement, isUrgent = false): Promise<Row> {
+    return requireRow(await this.#sendWithRetries(statement, isUrgent))
   }
 
-  #answerTo(statement: SentStatement, isUrgent = false): Promise<unknown> {
+  #sendWithRetries(statement: SentStatement, isUrgent = false): Promise<unknown> {
     const send = () => this.#send(statement, isUrgent)
     return retryConflicts(send, isSerializationFailure, (error) => storeError(error, this.#schema))
   }
 }
 
-function sendBy(query: PostgresQuery): Send {
+function createQuerySender(query: PostgresQuery): StatementSender {
   return async ({ text, values }) => {
     try {
       return await query(text, [...values])
     } catch (error) {
-      throw withoutStatement(error)
+      throw redactStatementError(error)
     }
   }
 }

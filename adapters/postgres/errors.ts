@@ -1,11 +1,11 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
 import {
+  type DatabaseErrorCodes,
   findClientMessage,
   findErrorCode,
   isEndedByWork,
   listCauses,
   OWNERSHIP_ERRORS,
-  type OwnCodes,
   SqlStoreError,
 } from '../sql/errors.js'
 
@@ -69,12 +69,12 @@ recognizeAcrossCopies(PostgresStoreError, 'PostgresStoreError')
 
 export function storeError(error: unknown, schema: string): PostgresStoreError {
   if (error instanceof PostgresStoreError) return error
-  const code = codeOf(error)
+  const code = toStoreErrorCode(error)
   const advice = ADVICE[code].replaceAll('{schema}', schema)
   return new PostgresStoreError(code, `${advice} The client said: ${findClientMessage(error)}`, { cause: error })
 }
 
-function codeOf(error: unknown): PostgresStoreErrorCode {
+function toStoreErrorCode(error: unknown): PostgresStoreErrorCode {
   const state = findSqlState(error)
   if (state !== null) return findErrorCode(OWN_CODES, state, state.slice(0, 2)) ?? 'database_failed'
   if (isPoolTimeout(error)) return 'connections_exhausted'
@@ -86,7 +86,7 @@ function codeOf(error: unknown): PostgresStoreErrorCode {
  * By SQLSTATE, or by its class, the first two characters: https://www.postgresql.org/docs/current/errcodes-appendix.html. Those with `OP`
  * are the schema's own.
  */
-const OWN_CODES: OwnCodes<PostgresStoreErrorCode> = {
+const OWN_CODES: DatabaseErrorCodes<PostgresStoreErrorCode> = {
   schema_missing: '3F000 42883 42P01',
   permission_denied: '42501',
   read_only: READ_ONLY,

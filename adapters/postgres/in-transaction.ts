@@ -8,7 +8,7 @@ import {
   type StepChange,
   type Transactions,
 } from '../../src/core/index.js'
-import { withoutStatement } from '../sql/errors.js'
+import { redactStatementError } from '../sql/errors.js'
 import {
   findSqlState,
   isRefusedStatement,
@@ -16,7 +16,7 @@ import {
   type PostgresStoreErrorCode,
   storeError,
 } from './errors.js'
-import { parseRecordedResult, readEntered, readText, requireRow } from './reply.js'
+import { parseRecordedResult, readEnterReply, readText, requireRow } from './reply.js'
 import type { Statement, Statements } from './statements.js'
 import type { OpenedTransactions } from './transactions.js'
 
@@ -72,7 +72,7 @@ export class PostgresTransactionStatements<Tx, Options> implements Transactions<
   }
 
   async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
-    return readEntered(requireRow(await this.#send(tx, this.#statements.enter(key, entry))))
+    return readEnterReply(requireRow(await this.#send(tx, this.#statements.enter(key, entry))))
   }
 
   /** The last statement of a transaction that takes the key. It writes the completed record, only over the one that the look has shown. */
@@ -107,7 +107,7 @@ export class PostgresTransactionStatements<Tx, Options> implements Transactions<
     try {
       return await run.call(this.#client, tx, statement)
     } catch (thrown) {
-      const error = withoutStatement(thrown)
+      const error = redactStatementError(thrown)
       const translated = storeError(error, this.#schema)
       throw OURS.has(translated.code) ? translated : error
     }

@@ -13,8 +13,8 @@ export interface SchemaOptions {
 type CommonOptions<Given> = SchemaOptions & {
   /**
    * How the application opens transactions: another `pg` pool, or `{ transaction, run }` of another client.
-   * `completeIn` needs only `run`.
-   * @default none: `transaction`, `step` and `completeIn` are misuse
+   * `completeRecord` needs only `run`.
+   * @default none: `transaction`, `step` and `completeRecord` are misuse
    */
   readonly transactions?: Given | undefined
 
@@ -49,7 +49,7 @@ export type PostgresStoreOptions<Given extends AnyTransactions = AnyTransactions
       }
   )
 
-interface ReadOptions {
+interface PostgresStoreSettings {
   readonly client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery }
   readonly schema: string
   readonly sweeps: boolean
@@ -57,19 +57,22 @@ interface ReadOptions {
   readonly transactions: AnyTransactions | undefined
 }
 
-type Resolved = Omit<ReadOptions, 'client'> & { readonly pool: PostgresPool; readonly query: PostgresQuery | undefined }
+type ResolvedPostgresOptions = Omit<PostgresStoreSettings, 'client'> & {
+  readonly pool: PostgresPool
+  readonly query: PostgresQuery | undefined
+}
 
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
-export function readOptions(options: PostgresStoreOptions): ReadOptions {
+export function readOptions(options: PostgresStoreOptions): PostgresStoreSettings {
   const isPoolRequired = Object(options).query === undefined // If both are missing, the message asks for a pool.
   const table = { ...OPTIONS, pool: { ...OPTIONS.pool, isRequired: isPoolRequired } }
-  const { pool, query, ...others } = resolveOptions<Resolved>('PostgresStore', options ?? {}, table)
+  const { pool, query, ...others } = resolveOptions<ResolvedPostgresOptions>('PostgresStore', options ?? {}, table)
   return { ...others, client: query === undefined ? { pool } : { query } }
 }
 
 /** @throws IdempotencyError `options_invalid`. */
 export function readSchema(options: SchemaOptions): string {
-  return resolveOptions<Resolved>('PostgresStore.schemaSql', options, { schema: OPTIONS.schema }).schema
+  return resolveOptions<ResolvedPostgresOptions>('PostgresStore.schemaSql', options, { schema: OPTIONS.schema }).schema
 }
 
 const ONE_TOO_MANY = 'pool: expected either `pool` or `query`, not both'
@@ -78,7 +81,7 @@ const PREPARES_NOTHING =
   'prepares: expected a Pool of `pg` as `pool` or `transactions`; other clients prepare by themselves'
 
 /** At most 63 bytes, because Postgres truncates longer names; names with `pg_` are reserved. */
-const aSchema: OptionRule = (value) =>
+const findSchemaFault: OptionRule = (value) =>
   typeof value === 'string' && /^(?!pg_)[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(value)
     ? null
     : 'a name of letters, digits and underscores, at most 63 of them, that does not begin with pg_'
@@ -88,13 +91,16 @@ const { aBoolean, aFunction } = optionRules
 const OPTIONS = {
   pool: { rule: (value) => (isPool(value) ? null : EXPECTED_POOL), findConflicts: findClientConflicts },
   query: aFunction,
-  schema: { rule: aSchema, default: 'once_per_key' },
+  schema: { rule: findSchemaFault, default: 'once_per_key' },
   transactions: (value) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
   sweeps: { rule: aBoolean, default: true },
   prepares: { rule: aBoolean, default: false },
-} as const satisfies OptionTable<Resolved>
+} as const satisfies OptionTable<ResolvedPostgresOptions>
 
-function findClientConflicts({ prepares, transactions }: Resolved, { pool, query }: Resolved): string[] {
+function findClientConflicts(
+  { prepares, transactions }: ResolvedPostgresOptions,
+  { pool, query }: ResolvedPostgresOptions,
+): string[] {
   const mistakes = pool !== undefined && query !== undefined ? [ONE_TOO_MANY] : []
   if (prepares === true && pool === undefined && !isPool(transactions)) mistakes.push(PREPARES_NOTHING)
   return mistakes

@@ -34,7 +34,7 @@ import { PostgresDatabase } from './database.js'
 import { PostgresStoreError } from './errors.js'
 import { PostgresTransactionStatements } from './in-transaction.js'
 import { type PostgresStoreOptions, readOptions, readSchema, type SchemaOptions } from './options.js'
-import { type Row, readBegun, readDone, readInspected, readInteger, readListed } from './reply.js'
+import { type Row, readBeginReply, readCommandReply, readInspectReply, readInteger, readListReply } from './reply.js'
 import { migrationSql, REVISION, schemaSql } from './schema/schema.js'
 import { createStatements, type Statement, type Statements } from './statements.js'
 import { BLOCKS_A_STEP, sweepAll, sweepInTurn } from './sweeps.js'
@@ -80,7 +80,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     this.#transactions =
       transactions &&
       new PostgresTransactionStatements(toOpenedTransactions(transactions, prepares), this.#statements, schema)
-    this.unclaimed = transactions && createUnclaimedCommands((...sent) => this.#command(...sent), this.#statements)
+    this.unclaimed = transactions && createUnclaimedCommands((...sent) => this.#sendCommand(...sent), this.#statements)
     this.#sweeps = sweeps
     this.#timer = new SweepTimer({
       step: (pace) => sweepInTurn(this.#database, this.#statements, pace),
@@ -108,24 +108,24 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
    * that may. Nothing was changed.
    */
   async migrate(): Promise<void> {
-    if ((await this.#revision()) >= REVISION) return
-    await this.#database.rows({ text: migrationSql(this.place), values: [] })
+    if ((await this.#readRevision()) >= REVISION) return
+    await this.#database.queryRows({ text: migrationSql(this.place), values: [] })
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
-    return readBegun(await this.#command(this.#statements.begin(key, claim), true))
+    return readBeginReply(await this.#sendCommand(this.#statements.begin(key, claim), true))
   }
 
   async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
-    return readDone(await this.#command(this.#statements.renew(key, own)))
+    return readCommandReply(await this.#sendCommand(this.#statements.renew(key, own)))
   }
 
   async complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
-    return readDone(await this.#command(this.#statements.complete(key, own)))
+    return readCommandReply(await this.#sendCommand(this.#statements.complete(key, own)))
   }
 
   async release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
-    return readDone(await this.#command(this.#statements.release(key, own), true))
+    return readCommandReply(await this.#sendCommand(this.#statements.release(key, own), true))
   }
 
   /**
@@ -153,7 +153,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   ): Promise<Value> {
     const { allowEmpty, clients } = readAllowEmpty(options)
     const given = work as (tx: unknown) => Value | Promise<Value>
-    return transact(this, context, this.#ofApplication(), given, clients, allowEmpty)
+    return transact(this, context, this.#requireTransactions(), given, clients, allowEmpty)
   }
 
   /**
@@ -192,9 +192,9 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
   async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
     if (typeof first === 'string') {
       const own = second as Parameters<Statements['recordStep']>[1]
-      return readDone(await this.#command(this.#statements.recordStep(first, own)))
+      return readCommandReply(await this.#sendCommand(this.#statements.recordStep(first, own)))
     }
-    return step(this, first, second as string, this.#ofApplication(), work as (tx: unknown) => unknown, options)
+    return step(this, first, second as string, this.#requireTransactions(), work as (tx: unknown) => unknown, options)
   }
 
   /**
@@ -212,28 +212,30 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     context: ActingContext | undefined,
     answer: GivenByHand<Answer>,
   ): Promise<void> {
-    const transactions = this.#ofApplication()
+    const transactions = this.#requireTransactions()
     await completeByHand(this, context, answer, (key, completion) => transactions.completeByHand(tx, key, completion))
   }
 
   async inspect(key: string): Promise<IdempotencyRecord | null> {
-    return readInspected(await this.#database.row(this.#statements.inspect(key)))
+    return readInspectReply(await this.#database.queryRow(this.#statements.inspect(key)))
   }
 
   async resolve(key: string, resolution: Resolution): Promise<CommandReply> {
-    return readDone(await this.#database.row(this.#statements.resolve(key, resolution)))
+    return readCommandReply(await this.#database.queryRow(this.#statements.resolve(key, resolution)))
   }
 
   async forget(key: string, forgetting: Forgetting): Promise<CommandReply> {
-    return readDone(await this.#database.row(this.#statements.forget(key, forgetting)))
+    return readCommandReply(await this.#database.queryRow(this.#statements.forget(key, forgetting)))
   }
 
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
-    return readListed(await this.#database.rows(this.#statements.listScope(scope, Number(from ?? '0'), BLOCKS_A_STEP)))
+    return readListReply(
+      await this.#database.queryRows(this.#statements.listScope(scope, Number(from ?? '0'), BLOCKS_A_STEP)),
+    )
   }
 
   async list(from: string | null): Promise<ListedRecords> {
-    return readListed(await this.#database.rows(this.#statements.list(Number(from ?? '0'), BLOCKS_A_STEP)))
+    return readListReply(await this.#database.queryRows(this.#statements.list(Number(from ?? '0'), BLOCKS_A_STEP)))
   }
 
   /** Removes all expired rows now. Resolves with their number. */
@@ -246,22 +248,22 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     this.#listeners.push(safeListener(listener))
   }
 
-  #ofApplication(): PostgresTransactionStatements<unknown, unknown> {
+  #requireTransactions(): PostgresTransactionStatements<unknown, unknown> {
     if (this.#transactions === undefined) throw transactionsMissingError('the PostgresStore')
     return this.#transactions
   }
 
-  async #command(statement: Statement, isUrgent?: boolean): Promise<Row> {
-    const row = await this.#database.row(statement, isUrgent)
+  async #sendCommand(statement: Statement, isUrgent?: boolean): Promise<Row> {
+    const row = await this.#database.queryRow(statement, isUrgent)
     // Only after the first successful command: before it the table may not exist.
     if (this.#sweeps) this.#timer.start()
     return row
   }
 
   /** 0: the schema does not exist. */
-  async #revision(): Promise<number> {
+  async #readRevision(): Promise<number> {
     try {
-      return readInteger(await this.#database.row(this.#statements.revision()), 'revision')
+      return readInteger(await this.#database.queryRow(this.#statements.revision()), 'revision')
     } catch (error) {
       if (error instanceof PostgresStoreError && error.code === 'schema_missing') return 0
       throw error

@@ -22,29 +22,29 @@ export type Row = Readonly<Record<string, unknown>>
 
 export function requireRows(result: unknown): readonly Row[] {
   const rows = findRows(result)
-  if (rows === null) throw unexpected()
+  if (rows === null) throw clientUnsuitableError()
   return rows
 }
 
 export function requireRow(result: unknown): Row {
   const [row] = requireRows(result)
-  if (row === undefined) throw unexpected()
+  if (row === undefined) throw clientUnsuitableError()
   return row
 }
 
-export function readBegun(row: Row): BeginReply {
+export function readBeginReply(row: Row): BeginReply {
   if (readText(row, 'reply') !== 'acquired') return { acquired: false, record: readRecord(row) }
   const attempt = readInteger(row, 'attempt')
-  const steps = stepsIn(row).map(readStep)
-  const previous = previousOutcome(attempt, isUncertain(row))
+  const steps = parseStepRows(row).map(readStep)
+  const previous = toPreviousOutcome(attempt, isUncertain(row))
   return { acquired: true, attempt, previousOutcome: previous, ...(steps.length > 0 && { steps }) }
 }
 
 /** As the functions show them: label, state and result. Labels are JSON, in any encoding of the database. */
-function stepsIn({ steps }: Row): unknown[][] {
+function parseStepRows({ steps }: Row): unknown[][] {
   if (steps === null || steps === undefined) return []
   const list: unknown = typeof steps === 'string' ? JSON.parse(steps) : undefined
-  if (!Array.isArray(list) || !list.every(Array.isArray)) throw unexpected()
+  if (!Array.isArray(list) || !list.every(Array.isArray)) throw clientUnsuitableError()
   return list
 }
 
@@ -54,37 +54,37 @@ function readStep(fields: unknown[]): Step {
 }
 
 function readShownStep([label, state]: unknown[]): ShownStep {
-  if (typeof label !== 'string' || (state !== 'begun' && state !== 'done')) throw unexpected()
+  if (typeof label !== 'string' || (state !== 'begun' && state !== 'done')) throw clientUnsuitableError()
   return { label: JSON.parse(label), state }
 }
 
-export function readLooked(row: Row): Looked {
+export function readLookReply(row: Row): Looked {
   if (readText(row, 'reply') !== 'free') return { acquired: false, record: readRecord(row) }
   const attempt = readInteger(row, 'attempt')
   const seen = row.seen === null ? null : readText(row, 'seen')
-  return { acquired: true, attempt, previousOutcome: previousOutcome(attempt, isUncertain(row)), seen }
+  return { acquired: true, attempt, previousOutcome: toPreviousOutcome(attempt, isUncertain(row)), seen }
 }
 
-export function readFenced(row: Row): Fenced {
+export function readFenceReply(row: Row): Fenced {
   if (readText(row, 'reply') === 'locked') return { isTaken: true, record: null, isOwn: false }
-  return { isTaken: false, record: readInspected(row), isOwn: readText(row, 'own') === 'true' }
+  return { isTaken: false, record: readInspectReply(row), isOwn: readText(row, 'own') === 'true' }
 }
 
-export function readEntered(row: Row): Entered {
+export function readEnterReply(row: Row): Entered {
   const reply = readText(row, 'reply')
-  if (reply !== 'entered' && reply !== 'locked' && reply !== 'taken') throw unexpected()
+  if (reply !== 'entered' && reply !== 'locked' && reply !== 'taken') throw clientUnsuitableError()
   return reply
 }
 
-export function readDone(row: Row): CommandReply {
+export function readCommandReply(row: Row): CommandReply {
   if (readText(row, 'reply') === 'restored') return { ok: true, restored: true }
-  return readText(row, 'reply') === 'ok' ? { ok: true } : { ok: false, record: readInspected(row) }
+  return readText(row, 'reply') === 'ok' ? { ok: true } : { ok: false, record: readInspectReply(row) }
 }
 
-export function readInspected(row: Row): IdempotencyRecord | null {
+export function readInspectReply(row: Row): IdempotencyRecord | null {
   if (readText(row, 'reply') === 'none') return null
   const record = readRecord(row)
-  const rows = stepsIn(row)
+  const rows = parseStepRows(row)
   if (record.state === 'completed' || rows.length === 0) return record
   const steps = rows.filter(([, state]) => state !== 'rerun').map(readShownStep)
   const isMarked = record.state === 'failed' && steps.length < rows.length
@@ -93,13 +93,13 @@ export function readInspected(row: Row): IdempotencyRecord | null {
 
 /** Of a step inside a transaction. */
 export function parseRecordedResult(row: Row): RecordedResult {
-  return readText(row, 'reply') === 'recorded' ? { result: readBody(row.result) } : null
+  return readText(row, 'reply') === 'recorded' ? { result: parseBytes(row.result) } : null
 }
 
 /** The last row contains the start of the next step, and, from revision 3 on, the names of the records that could not be read. */
-export function readListed(rows: readonly Row[]): ListedRecords {
+export function readListReply(rows: readonly Row[]): ListedRecords {
   const last = rows.at(-1)
-  if (last === undefined) throw unexpected()
+  if (last === undefined) throw clientUnsuitableError()
   const records = rows.slice(0, -1).map((row) => ({
     key: readText(row, 'name'),
     record: readRecord(row),
@@ -131,12 +131,12 @@ function readRecord(row: Row): IdempotencyRecord {
       return { state: 'failed', fingerprint: uncertain ? readText(row, 'fingerprint') : null, attempt, uncertain }
     }
     default:
-      throw unexpected()
+      throw clientUnsuitableError()
   }
 }
 
 /** Derived as in the machine. */
-function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
+function toPreviousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
   if (uncertain) return 'unknown'
   return attempt > 1 ? 'failed' : 'none'
 }
@@ -144,7 +144,7 @@ function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
 /** `null` if the reply does not show it, because the fingerprint differs. */
 function readAnswer(row: Row): Answer | null {
   if (row.status === null) return null
-  return { status: readInteger(row, 'status'), ...readHead(readText(row, 'head')), body: readBody(row.body) }
+  return { status: readInteger(row, 'status'), ...readHead(readText(row, 'head')), body: parseBytes(row.body) }
 }
 
 function readHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> {
@@ -155,21 +155,21 @@ function readHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> {
 }
 
 /** Some clients return bytes that are not a Buffer. */
-function readBody(body: unknown): Uint8Array | null {
+function parseBytes(body: unknown): Uint8Array | null {
   if (body === null || Buffer.isBuffer(body)) return body
-  if (!(body instanceof Uint8Array)) throw unexpected()
+  if (!(body instanceof Uint8Array)) throw clientUnsuitableError()
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 }
 
 export function readText(row: Row, column: string): string {
   const value = row[column]
-  if (typeof value !== 'string') throw unexpected()
+  if (typeof value !== 'string') throw clientUnsuitableError()
   return value
 }
 
 export function readInteger(row: Row, column: string): number {
   const digits = readText(row, column)
-  if (!/^-?\d+$/.test(digits)) throw unexpected()
+  if (!/^-?\d+$/.test(digits)) throw clientUnsuitableError()
   return Number(digits)
 }
 
@@ -177,7 +177,7 @@ function isUncertain(row: Row): boolean {
   return readText(row, 'uncertain') === 'true'
 }
 
-function unexpected(): PostgresStoreError {
+function clientUnsuitableError(): PostgresStoreError {
   return new PostgresStoreError(
     'client_unsuitable',
     'The client returned an unknown format. Expected { rows } or the rows, each an object with a ' +

@@ -36,35 +36,35 @@ export function createStatements(schemaName: string) {
   const schema = toQuotedName(schemaName)
   const own = ['text', 'text', 'text', 'bigint', 'boolean', 'bigint'] as const
 
-  const begin = call(`${schema}.begin_v1`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
-  const renew = call(`${schema}.renew_v1`, ...own, 'bigint')
-  const complete = call(`${schema}.complete_v1`, ...own, ...ANSWER_TYPES)
-  const release = call(`${schema}.release_v1`, ...own, 'bigint')
-  const inspect = call(`${schema}.inspect_v1`, 'text')
-  const resolve = call(`${schema}.resolve_v1`, 'text', 'text', 'bigint', 'bigint', 'boolean', ...ANSWER_TYPES)
-  const forget = call(`${schema}.forget_v1`, 'text', 'text', 'bigint', 'text', 'boolean')
-  const listScope = call(`${schema}.list_scope_v1`, 'text', 'bigint', 'bigint')
-  const list = call(`${schema}.list_v1`, 'bigint', 'bigint')
-  const sweep = call(`${schema}.sweep_v1`, 'bigint', 'bigint')
-  const sweepInTurn = call(`${schema}.sweep_in_turn_v1`, 'bigint', 'bigint', 'bigint')
-  const revision = call(`${schema}.revision_v1`)
-  const recordStep = call(`${schema}.record_step_v1`, ...own, 'bigint', 'text', 'bigint', 'text', 'bytea')
+  const begin = createCall(`${schema}.begin_v1`, 'text', 'text', 'text', 'bigint', 'bigint', 'text')
+  const renew = createCall(`${schema}.renew_v1`, ...own, 'bigint')
+  const complete = createCall(`${schema}.complete_v1`, ...own, ...ANSWER_TYPES)
+  const release = createCall(`${schema}.release_v1`, ...own, 'bigint')
+  const inspect = createCall(`${schema}.inspect_v1`, 'text')
+  const resolve = createCall(`${schema}.resolve_v1`, 'text', 'text', 'bigint', 'bigint', 'boolean', ...ANSWER_TYPES)
+  const forget = createCall(`${schema}.forget_v1`, 'text', 'text', 'bigint', 'text', 'boolean')
+  const listScope = createCall(`${schema}.list_scope_v1`, 'text', 'bigint', 'bigint')
+  const list = createCall(`${schema}.list_v1`, 'bigint', 'bigint')
+  const sweep = createCall(`${schema}.sweep_v1`, 'bigint', 'bigint')
+  const sweepInTurn = createCall(`${schema}.sweep_in_turn_v1`, 'bigint', 'bigint', 'bigint')
+  const revision = createCall(`${schema}.revision_v1`)
+  const recordStep = createCall(`${schema}.record_step_v1`, ...own, 'bigint', 'text', 'bigint', 'text', 'bytea')
 
   return {
-    ...insideOf(schema),
-    ...unclaimedOf(schema),
+    ...createTransactionStatements(schema),
+    ...createUnclaimedStatements(schema),
     begin: (key: string, { token, fingerprint, leaseMs, retentionMs, unknownOutcome }: Claim) =>
       begin(key, token, fingerprint, `${leaseMs}`, `${retentionMs}`, unknownOutcome),
     renew: (key: string, given: Ownership & { readonly leaseMs: number }) =>
-      renew(key, ...shownBy(given), `${given.leaseMs}`),
+      renew(key, ...encodeOwnership(given), `${given.leaseMs}`),
     complete: (key: string, given: Ownership & { readonly answer: Answer }) =>
-      complete(key, ...shownBy(given), ...valuesOf(given.answer)),
+      complete(key, ...encodeOwnership(given), ...encodeAnswerValues(given.answer)),
     release: (key: string, given: Ownership & { readonly failedMs: number }) =>
-      release(key, ...shownBy(given), `${given.failedMs}`),
+      release(key, ...encodeOwnership(given), `${given.failedMs}`),
     recordStep: (key: string, given: Ownership & StepChange & { readonly leaseMs: number }) => {
       const { leaseMs, label, order, state, result } = given
-      const change = [encodeAsciiJson(label), `${order}`, state, bytesOf(state === 'done' ? result : null)] as const
-      return recordStep(key, ...shownBy(given), `${leaseMs}`, ...change)
+      const change = [encodeAsciiJson(label), `${order}`, state, toBuffer(state === 'done' ? result : null)] as const
+      return recordStep(key, ...encodeOwnership(given), `${leaseMs}`, ...change)
     },
     inspect: (key: string) => inspect(key),
     resolve: (key: string, { token, attempt, retentionMs, rerun, answer: found }: Resolution) =>
@@ -74,7 +74,7 @@ export function createStatements(schemaName: string) {
         `${attempt}`,
         `${retentionMs}`,
         `${rerun === true}`,
-        ...(found === null ? NO_ANSWER : valuesOf(found)),
+        ...(found === null ? NO_ANSWER : encodeAnswerValues(found)),
       ),
     forget: (key: string, { state, attempt, fingerprint, removes }: Forgetting) =>
       forget(key, state, `${attempt}`, fingerprint, `${removes}`),
@@ -89,13 +89,13 @@ export function createStatements(schemaName: string) {
 }
 
 /** Those of a run's transaction. */
-function insideOf(schema: string) {
-  const mark = call(`${schema}.mark_v1`, 'text', 'bigint')
-  const step = call(`${schema}.step_v1`, 'text', 'text', 'text')
-  const stepDone = call(`${schema}.step_done_v1`, 'text', 'text', 'text', 'bigint', 'bytea')
-  const completeIn = call(`${schema}.complete_in_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
-  const completeInEmpty = call(`${schema}.complete_in_empty_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
-  const completeByHand = call(`${schema}.complete_by_hand_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
+function createTransactionStatements(schema: string) {
+  const mark = createCall(`${schema}.mark_v1`, 'text', 'bigint')
+  const step = createCall(`${schema}.step_v1`, 'text', 'text', 'text')
+  const stepDone = createCall(`${schema}.step_done_v1`, 'text', 'text', 'text', 'bigint', 'bytea')
+  const completeIn = createCall(`${schema}.complete_in_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
+  const completeInEmpty = createCall(`${schema}.complete_in_empty_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
+  const completeByHand = createCall(`${schema}.complete_by_hand_v1`, 'text', 'text', 'bigint', ...ANSWER_TYPES)
 
   return {
     /** The first statement of a run's transaction; `idleMs`: after how long an inactive session is ended. */
@@ -103,25 +103,25 @@ function insideOf(schema: string) {
     /** Locks the record and makes it uncertain. */
     step: (key: string, token: string, label: string) => step(key, token, encodeAsciiJson(label)),
     stepDone: (key: string, token: string, { label, order, result }: StepChange) =>
-      stepDone(key, token, encodeAsciiJson(label), `${order}`, bytesOf(result)),
+      stepDone(key, token, encodeAsciiJson(label), `${order}`, toBuffer(result)),
     /** Completes the record in a marked transaction, which must have written something, unless `allowEmpty`. */
     completeIn: (key: string, { token, retentionMs, answer: given }: Completion, allowEmpty = false) =>
-      (allowEmpty ? completeInEmpty : completeIn)(key, token, `${retentionMs}`, ...valuesOf(given)),
+      (allowEmpty ? completeInEmpty : completeIn)(key, token, `${retentionMs}`, ...encodeAnswerValues(given)),
     /** The same in a transaction that the application opened, which must have written something. */
     completeByHand: (key: string, { token, retentionMs, answer: given }: Completion) =>
-      completeByHand(key, token, `${retentionMs}`, ...valuesOf(given)),
+      completeByHand(key, token, `${retentionMs}`, ...encodeAnswerValues(given)),
   }
 }
 
 /** Those of runs whose transactions take their keys. */
-function unclaimedOf(schema: string) {
-  const look = call(`${schema}.look_v1`, 'text', 'text', 'text')
-  const fence = call(`${schema}.fence_v1`, 'text', 'text', 'text', 'boolean')
-  const withhold = call(`${schema}.withhold_v1`, 'text', 'text', 'text', 'text', 'bigint', 'bigint')
-  const enter = call(`${schema}.enter_v1`, 'text', 'text', 'text', 'bigint', 'boolean', 'bigint')
+function createUnclaimedStatements(schema: string) {
+  const look = createCall(`${schema}.look_v1`, 'text', 'text', 'text')
+  const fence = createCall(`${schema}.fence_v1`, 'text', 'text', 'text', 'boolean')
+  const withhold = createCall(`${schema}.withhold_v1`, 'text', 'text', 'text', 'text', 'bigint', 'bigint')
+  const enter = createCall(`${schema}.enter_v1`, 'text', 'text', 'text', 'bigint', 'boolean', 'bigint')
   const finished = ['text', 'text', 'text', 'text', 'bigint', 'bigint', ...ANSWER_TYPES] as const
-  const finish = call(`${schema}.finish_v1`, ...finished)
-  const finishEmpty = call(`${schema}.finish_empty_v1`, ...finished)
+  const finish = createCall(`${schema}.finish_v1`, ...finished)
+  const finishEmpty = createCall(`${schema}.finish_empty_v1`, ...finished)
   return {
     /** Whether the key can be taken by a transaction. */
     look: (key: string, { fingerprint, unknownOutcome }: Looking) => look(key, fingerprint, unknownOutcome),
@@ -141,24 +141,24 @@ function unclaimedOf(schema: string) {
       allowEmpty = false,
     ) =>
       (allowEmpty ? finishEmpty : finish)(
-        ...([key, token, fingerprint, seen, `${attempt}`, `${retentionMs}`, ...valuesOf(given)] as const),
+        ...([key, token, fingerprint, seen, `${attempt}`, `${retentionMs}`, ...encodeAnswerValues(given)] as const),
       ),
   }
 }
 
 const ANSWER_TYPES = ['integer', 'text', 'bytea'] as const
 
-function shownBy({ token, fingerprint, attempt, uncertain, retentionMs }: Ownership): string[] {
+function encodeOwnership({ token, fingerprint, attempt, uncertain, retentionMs }: Ownership): string[] {
   return [token, fingerprint, `${attempt}`, `${uncertain}`, `${retentionMs}`]
 }
 
 const NO_ANSWER: readonly StatementValue[] = [null, null, null]
 
-function valuesOf({ body, ...head }: Answer): readonly StatementValue[] {
-  return [`${head.status}`, encodeAsciiHead(head), bytesOf(body)]
+function encodeAnswerValues({ body, ...head }: Answer): readonly StatementValue[] {
+  return [`${head.status}`, encodeAsciiHead(head), toBuffer(body)]
 }
 
-function bytesOf(bytes: Uint8Array | null): Buffer | null {
+function toBuffer(bytes: Uint8Array | null): Buffer | null {
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
@@ -176,7 +176,7 @@ const CASTS = {
 type ParameterType = keyof typeof CASTS
 
 /** A call of one of the schema's functions, which returns rows. */
-function call(routine: string, ...types: readonly ParameterType[]): (...values: StatementValue[]) => Statement {
+function createCall(routine: string, ...types: readonly ParameterType[]): (...values: StatementValue[]) => Statement {
   const pieces = [`SELECT * FROM ${routine}(`, ...types.map((type) => `${CASTS[type]}, `)]
   const last = pieces.pop() ?? ''
   pieces.push(types.length === 0 ? `${last})` : `${last.slice(0, -2)})`)

@@ -9,12 +9,12 @@ import {
   type PostgresConnection,
   type PostgresPool,
   type SentStatement,
-  sendOn,
+  sendOnConnection,
   sendPipelined,
   watchErrorsFromStart,
 } from './client.js'
 import { isLostConnection, PostgresStoreError } from './errors.js'
-import { type Row, readDone, readFenced, readLooked } from './reply.js'
+import { type Row, readCommandReply, readFenceReply, readLookReply } from './reply.js'
 import type { Statement, Statements } from './statements.js'
 
 /** How a client other than `pg` opens transactions and runs statements in them. */
@@ -71,15 +71,15 @@ export function createUnclaimedCommands(
   statements: Statements,
 ): Unclaimed {
   return {
-    look: async (key, looking) => readLooked(await send(statements.look(key, looking), true)),
+    look: async (key, looking) => readLookReply(await send(statements.look(key, looking), true)),
 
     async fence(key, asker) {
       const row = await send(statements.fence(key, asker, false))
       // Above READ COMMITTED the record must be read by a statement of its own, which begins when the lock was found free.
-      return readFenced(row.reply === 'again' ? await send(statements.fence(key, asker, true)) : row)
+      return readFenceReply(row.reply === 'again' ? await send(statements.fence(key, asker, true)) : row)
     },
 
-    withhold: async (key, own) => readDone(await send(statements.withhold(key, own))),
+    withhold: async (key, own) => readCommandReply(await send(statements.withhold(key, own))),
   }
 }
 
@@ -100,16 +100,16 @@ export function toOpenedTransactions(given: AnyTransactions, prepares: boolean):
  */
 function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<PostgresConnection, PoolTransactionOptions> {
   watchErrorsFromStart(pool)
-  const open = new WeakMap<PostgresConnection, OnConnection>()
+  const open = new WeakMap<PostgresConnection, ConnectionTransaction>()
   return {
-    run: (tx, statement) => open.get(tx)?.run(statement) ?? sendOn(tx, statement, prepares),
+    run: (tx, statement) => open.get(tx)?.run(statement) ?? sendOnConnection(tx, statement, prepares),
     runLast: async (tx, statement) => open.get(tx)?.runLast(statement),
     sessionEnd: (tx) => open.get(tx)?.end,
 
     async transaction(work, options) {
-      const begin = beginOf(options)
+      const begin = buildBeginSql(options)
       const connection = await pool.connect()
-      const on = new OnConnection(connection, begin, prepares)
+      const on = new ConnectionTransaction(connection, begin, prepares)
       open.set(connection, on)
       let isGood = false
       try {
@@ -119,7 +119,7 @@ function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<Postg
         isGood = true
       } catch (error) {
         isGood =
-          on.isOver || (!isLostConnection(error) && !isDemoted(connection, error) && (await rollsBack(connection)))
+          on.isOver || (!isLostConnection(error) && !isDemoted(connection, error) && (await tryRollback(connection)))
         throw error
       } finally {
         on.close()
@@ -130,7 +130,7 @@ function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<Postg
   }
 }
 
-class OnConnection {
+class ConnectionTransaction {
   /** Resolves when the database has ended the session. */
   readonly end: Promise<void>
   readonly #connection: PostgresConnection
@@ -170,32 +170,37 @@ class OnConnection {
   }
 
   async run(statement: Statement): Promise<unknown> {
-    if (this.#hasBegun) return sendOn(this.#connection, statement, this.#prepares)
+    if (this.#hasBegun) return sendOnConnection(this.#connection, statement, this.#prepares)
     this.#hasBegun = true
     const [begun, result = begun] = await limitQuery(
-      sendPipelined(this.#connection, [{ text: this.#begin, values: [] }, this.#named(statement)]),
+      sendPipelined(this.#connection, [{ text: this.#begin, values: [] }, this.#toSentStatement(statement)]),
     )
-    return resultOf(result)
+    return requireResult(result)
   }
 
   /** The last statement, and COMMIT behind it; if it fails, COMMIT is not carried out. */
   async runLast(statement: Statement): Promise<unknown> {
-    if (this.#endedBy !== undefined) throw sessionEnded(this.#endedBy.error)
+    if (this.#endedBy !== undefined) throw sessionEndedError(this.#endedBy.error)
     if (!this.#pipes) return this.run(statement)
-    const [result, commit] = await limitQuery(sendPipelined(this.#connection, [this.#named(statement), COMMIT]))
+    const [result, commit] = await limitQuery(
+      sendPipelined(this.#connection, [this.#toSentStatement(statement), COMMIT]),
+    )
     this.#commit = commit
-    return resultOf(result)
+    return requireResult(result)
   }
 
-  #named({ text, values, name }: Statement): SentStatement {
+  #toSentStatement({ text, values, name }: Statement): SentStatement {
     return this.#prepares ? { text, values, name } : { text, values }
   }
 
   async commit(): Promise<void> {
     if (!this.#hasBegun) return
-    this.#commit ??= { rows: [], command: String(commandOf(await limitQuery(this.#connection.query('COMMIT', [])))) }
-    const { command } = resultOf(this.#commit)
-    if (command !== 'COMMIT') throw rolledBack()
+    this.#commit ??= {
+      rows: [],
+      command: String(getCommandTag(await limitQuery(this.#connection.query('COMMIT', [])))),
+    }
+    const { command } = requireResult(this.#commit)
+    if (command !== 'COMMIT') throw rolledBackAtCommitError()
   }
 
   close(): void {
@@ -205,7 +210,7 @@ class OnConnection {
 
 const COMMIT: SentStatement = { text: 'COMMIT', values: [] }
 
-function resultOf(result: PipedResult | undefined): Exclude<PipedResult, { readonly error: unknown }> {
+function requireResult(result: PipedResult | undefined): Exclude<PipedResult, { readonly error: unknown }> {
   if (result === undefined)
     throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
   if ('error' in result) throw result.error
@@ -213,7 +218,7 @@ function resultOf(result: PipedResult | undefined): Exclude<PipedResult, { reado
 }
 
 /** Whether the rollback is certain: if not, the connection is closed, and the database rolls back. */
-async function rollsBack(connection: PostgresConnection): Promise<boolean> {
+async function tryRollback(connection: PostgresConnection): Promise<boolean> {
   try {
     await limitQuery(connection.query('ROLLBACK', []))
     return true
@@ -222,17 +227,17 @@ async function rollsBack(connection: PostgresConnection): Promise<boolean> {
   }
 }
 
-function beginOf(options: PoolTransactionOptions | undefined): string {
+function buildBeginSql(options: PoolTransactionOptions | undefined): string {
   const isolation = toIsolationSql(options)
   return isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation}`
 }
 
-function commandOf(result: unknown): unknown {
+function getCommandTag(result: unknown): unknown {
   return (result as { readonly command?: unknown } | null)?.command
 }
 
 /** No COMMIT was sent: unlike a connection that breaks behind it, that leaves nothing open. */
-function sessionEnded(cause: unknown): PostgresStoreError {
+function sessionEndedError(cause: unknown): PostgresStoreError {
   return new PostgresStoreError(
     'transaction_rolled_back',
     'The database rolled the transaction back, because its session had ended before the record was completed.',
@@ -241,7 +246,7 @@ function sessionEnded(cause: unknown): PostgresStoreError {
 }
 
 /** The database replied ROLLBACK to COMMIT, without an error, because a statement of the transaction had failed. */
-function rolledBack(): PostgresStoreError {
+function rolledBackAtCommitError(): PostgresStoreError {
   return new PostgresStoreError(
     'transaction_rolled_back',
     'The database rolled the transaction back at COMMIT, because a statement in it had failed.',

@@ -69,17 +69,21 @@ export async function listNodes(client: object): Promise<readonly ClusterNode[]>
   const keyPrefix = readKeyPrefix(client)
   if (has(client, 'nodes')) {
     const masters = (client as IoredisCluster).nodes('master')
-    return covering(masters.map((each) => node(nameOf(each.options), each, keyPrefix)))
+    return requireAllSlotsCovered(
+      masters.map((each) => createClusterNode(formatAddress(each.options), each, keyPrefix)),
+    )
   }
   if ('slots' in client) {
     const { masters, nodeClient } = client as object as NodeRedisCluster
-    const opened = masters.map(async (each) => node(nameOf(each), await nodeClient.call(client, each), keyPrefix))
-    return covering(await Promise.all(opened))
+    const opened = masters.map(async (each) =>
+      createClusterNode(formatAddress(each), await nodeClient.call(client, each), keyPrefix),
+    )
+    return requireAllSlotsCovered(await Promise.all(opened))
   }
-  return [node(THE_ONLY_ONE, client, keyPrefix)]
+  return [createClusterNode(THE_ONLY_ONE, client, keyPrefix)]
 }
 
-function node(name: string, client: unknown, keyPrefix: string): ClusterNode {
+function createClusterNode(name: string, client: unknown, keyPrefix: string): ClusterNode {
   return { name, send: createSender(client) as SendCommand, keyPrefix, added: readKeyPrefix(client) }
 }
 
@@ -105,22 +109,22 @@ interface NodeRedisCluster {
   nodeClient(master: Address): Promise<unknown> | unknown
 }
 
-function nameOf({ host, port }: Address): string {
+function formatAddress({ host, port }: Address): string {
   return `${host}:${port}`
 }
 
 const SLOTS = 16_384
 
 /** In order. A client hears of a new master only where it is redirected: one that it does not know yet is not passed over. */
-async function covering(nodes: readonly ClusterNode[]): Promise<readonly ClusterNode[]> {
-  const ranges = await Promise.all(nodes.map(slotsOf))
+async function requireAllSlotsCovered(nodes: readonly ClusterNode[]): Promise<readonly ClusterNode[]> {
+  const ranges = await Promise.all(nodes.map(readSlotRanges))
   if (ranges.some((each) => each.includes('['))) {
     throw new TypeError(
       'Slots of the cluster are on their way to another master, and a record could be passed over: try again later; if no move is ' +
         'under way, one was broken off, and `redis-cli --cluster fix` mends it.',
     )
   }
-  const owned = ranges.reduce((sum, each) => sum + countOf(each), 0)
+  const owned = ranges.reduce((sum, each) => sum + countSlots(each), 0)
   if (owned < SLOTS) {
     throw new TypeError(
       `The client does not know every master of the cluster: those that it knows own ${owned} of ${SLOTS} slots. It hears of the ` +
@@ -131,12 +135,12 @@ async function covering(nodes: readonly ClusterNode[]): Promise<readonly Cluster
 }
 
 /** `CLUSTER NODES`: after seven fields, the ranges of slots; those in brackets are on their way. */
-async function slotsOf({ send }: ClusterNode): Promise<string> {
+async function readSlotRanges({ send }: ClusterNode): Promise<string> {
   const told = String(await send('', ['CLUSTER', 'NODES']))
   return /^\S+ \S+ \S*myself\S*(?: \S+){5}(.*)/m.exec(told)?.[1] ?? ''
 }
 
-function countOf(ranges: string): number {
+function countSlots(ranges: string): number {
   const owned = [...ranges.matchAll(/ (\d+)(?:-(\d+))?(?= |$)/g)]
   return owned.reduce((sum, [, first, last = first]) => sum + Number(last) - Number(first) + 1, 0)
 }
@@ -156,7 +160,7 @@ export function createSender(client: unknown): SendCommand | null {
   // return no replies.
   if (isIoredis(client)) {
     const isWhole = has(client, 'callBuffer') && !('isPipeline' in client)
-    return isWhole ? senderOfIoredis(client as unknown as IoredisMethods) : null
+    return isWhole ? createIoredisSender(client as unknown as IoredisMethods) : null
   }
   // Before version 5 there was no type mapping: replies would lose bytes. A pool has idleClients.
   if (!has(client, 'sendCommand') || !has(client, 'withTypeMapping') || 'idleClients' in client) return null
@@ -178,7 +182,7 @@ interface IoredisMethods {
   scanBuffer(...args: (string | Buffer)[]): Promise<unknown>
 }
 
-function senderOfIoredis(client: IoredisMethods): SendCommand {
+function createIoredisSender(client: IoredisMethods): SendCommand {
   return (_key, [name, ...args]) => {
     if (name === 'EVALSHA') return client.evalshaBuffer(...args)
     if (name === 'EVAL') return client.evalBuffer(...args)

@@ -5,16 +5,16 @@ import type { Buffer } from 'node:buffer'
 
 /** Whether the server does not have the script. A wrong yes sends the command once more, which changes nothing. */
 export function isNoScript(error: unknown): boolean {
-  return messagesOf(error).some((message) => /NoScript|No matching script/i.test(message))
+  return listErrorMessages(error).some((message) => /NoScript|No matching script/i.test(message))
 }
 
 /** Whether Redis itself refused, by a code in capitals (`NOPERM …`, `ERR …`): errors of a connection have none. */
 export function isCommandRefusal(error: unknown): boolean {
-  return messagesOf(error).some((message) => /(?:^|[:-] )[A-Z]{3,}[ :]|signalled by the server/.test(message))
+  return listErrorMessages(error).some((message) => /(?:^|[:-] )[A-Z]{3,}[ :]|signalled by the server/.test(message))
 }
 
 /** Some rejects with a text, or puts the reply behind an error of its own. */
-function messagesOf(error: unknown): readonly string[] {
+function listErrorMessages(error: unknown): readonly string[] {
   const messages: string[] = []
   let next = error
   while (next !== undefined && next !== null && messages.length < MOST_CAUSES) {

@@ -50,7 +50,7 @@ import {
 } from './scripts.js'
 import { type ListScript, listRecords } from './walk.js'
 
-type Prefix = {
+type PrefixOptions = {
   /**
    * The prefix of every key: a word and a colon, such as `'payments:'`, or a text that ends with a character that no
    * key part contains, such as `'shop:payments/'`. Another could meet another store's records.
@@ -66,7 +66,7 @@ type Prefix = {
   readonly prefixMayMeetOthers?: boolean | undefined
 }
 
-export type RedisStoreOptions = Prefix &
+export type RedisStoreOptions = PrefixOptions &
   (
     | {
         /** An ioredis or node-redis client, cluster or sentinel. The application opens, configures and closes it. */
@@ -199,7 +199,7 @@ export class RedisStore implements Store {
     this.#policyWasRead = true
     let policy: string | null = null
     try {
-      policy = policyIn(await this.#send(redisKey, ['INFO', 'memory']))
+      policy = parseEvictionPolicy(await this.#send(redisKey, ['INFO', 'memory']))
     } catch (error) {
       if (!isCommandRefusal(error)) {
         this.#policyWasRead = false
@@ -217,7 +217,7 @@ const POLICY_ADVICE =
   'the records their own Redis. If INFO is not allowed, check the policy yourself.'
 
 /** `null`: the reply does not contain it. */
-function policyIn(info: unknown): string | null {
+function parseEvictionPolicy(info: unknown): string | null {
   const [, policy = null] = /^maxmemory_policy:(\S+)/m.exec(String(info)) ?? []
   return policy
 }
@@ -226,19 +226,19 @@ const ONE_TOO_MANY = 'client: expected either `client` or `sendCommand`, not bot
 
 function readOptions(options: RedisStoreOptions) {
   const { sendCommand, prefixMayMeetOthers } = options
-  return resolveOptions<Resolved>('RedisStore', options, {
+  return resolveOptions<ResolvedRedisOptions>('RedisStore', options, {
     // One of the two is required: if both are missing, the message asks for a client.
-    client: { rule: aClient, isRequired: sendCommand === undefined, findConflicts: findSecondClient },
+    client: { rule: findClientFault, isRequired: sendCommand === undefined, findConflicts: findSecondClient },
     sendCommand: optionRules.aFunction,
-    prefix: { rule: prefixMayMeetOthers === true ? optionRules.aString : aPrefix, default: 'once-per-key:' },
+    prefix: { rule: prefixMayMeetOthers === true ? optionRules.aString : findPrefixFault, default: 'once-per-key:' },
     prefixMayMeetOthers: optionRules.aBoolean,
   })
 }
 
-type Resolved = { readonly prefix: string } & Pick<RedisStoreOptions, 'client' | 'sendCommand'>
+type ResolvedRedisOptions = { readonly prefix: string } & Pick<RedisStoreOptions, 'client' | 'sendCommand'>
 
 /** Only the kind of the value is shown: a URL may hold a password. */
-const aClient: OptionRule = (value) =>
+const findClientFault: OptionRule = (value) =>
   createSender(value) === null ? { expected: EXPECTED_CLIENT, seen: describeClient(value) } : null
 
 function findSecondClient(_values: unknown, { client, sendCommand }: RedisStoreOptions): string[] {
@@ -252,7 +252,7 @@ function findSecondClient(_values: unknown, { client, sendCommand }: RedisStoreO
  * prefixes can collide: each ends in a character that no part contains, and a colon may only follow a single word or
  * come before such a character.
  */
-function aPrefix(value: unknown): string | null {
+function findPrefixFault(value: unknown): string | null {
   if (typeof value !== 'string') return 'a string'
   if (value.isWellFormed() && (A_WORD_AND_A_COLON.test(value) || ENDS_OUTSIDE_OF_PARTS.test(value))) return null
   return (

@@ -55,7 +55,7 @@ end
  * Without flags, so that under `maxmemory` refusals and replays, which write nothing, still work: only the SET of a new
  * claim fails.
  */
-export const BEGIN = script(`${SUPPORTED}${RECORD}${OWN}${CLAIMED}
+export const BEGIN = createScript(`${SUPPORTED}${RECORD}${OWN}${CLAIMED}
 local WAS_NONE, WAS_FAILED, WAS_UNKNOWN = 0, 1, 2
 
 local function previous_outcome(attempt, uncertain)
@@ -142,7 +142,7 @@ local function answer_of(head, body)
 end
 `
 
-export const RENEW = script(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${CLAIMED}
+export const RENEW = createScript(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${CLAIMED}
 local record = read()
 if not record then
   write(claimed(attempt, uncertain), retention_ms)
@@ -153,7 +153,7 @@ write(extended(record), retention_ms)
 return OK
 `)
 
-export const COMPLETE = script(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${ANSWER}
+export const COMPLETE = createScript(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${ANSWER}
 local answer = answer_of(ARGV[3], ARGV[4])
 
 local record = read()
@@ -170,7 +170,7 @@ return OK
  * With the flag, because what a step has done must be recorded even when `maxmemory` is reached. The label and the state
  * are in the third argument, the result, if it is kept, is the fourth.
  */
-export const RECORD_STEP = script(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${CLAIMED}
+export const RECORD_STEP = createScript(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${CLAIMED}
 local order, state, label = string.match(ARGV[3], '^(%d+) (%a+) (.*)$')
 order = tonumber(order)
 local result = state == 'done' and ARGV[4] or false
@@ -205,7 +205,7 @@ return OK
  * finish). It cannot add a fence for a claim that was refused for lack of memory: such fences could grow without bound.
  * If that claim arrives late after all, its lease ends it.
  */
-export const RELEASE = script(`${RECORD}${OWN}${DONE}
+export const RELEASE = createScript(`${RECORD}${OWN}${DONE}
 local record = read()
 local steps
 if record then
@@ -232,7 +232,7 @@ local NONE = 0
 `
 
 /** The flag makes Redis enforce that nothing is written. */
-export const INSPECT = script(`#!lua flags=no-writes
+export const INSPECT = createScript(`#!lua flags=no-writes
 ${RECORD}${NONE}
 local record = read()
 if not record then return NONE end
@@ -258,14 +258,14 @@ end
 `
 
 /** For a walk through all keys: what cannot be read is passed over. */
-export const UNKNOWN = script(`#!lua flags=no-writes
+export const UNKNOWN = createScript(`#!lua flags=no-writes
 ${RECORD}${NONE}${IS_UNKNOWN}
 local readable, record = pcall(read)
 if not readable or not record or not is_unknown(record) then return NONE end
 return { redis.call('PTTL', key), shown(record) }
 `)
 
-export const RESOLVE = script(`${ALLOW_OOM}${RECORD}${NONE}${ANSWER}
+export const RESOLVE = createScript(`${ALLOW_OOM}${RECORD}${NONE}${ANSWER}
 local token, attempt, retention_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local rerun = ARGV[4] == 'rerun'
 local answer = not rerun and ARGV[4] and answer_of(ARGV[4], ARGV[5])
@@ -291,12 +291,12 @@ end
 return OK
 `)
 
-function script(text: string): Script {
+function createScript(text: string): Script {
   return { text, sha1: hash('sha1', text, 'hex') }
 }
 
 /** For a walk through a scope: all but the answer, which is shown only if nothing of it is kept. */
-export const LISTED = script(`#!lua flags=no-writes
+export const LISTED = createScript(`#!lua flags=no-writes
 ${RECORD}${NONE}
 local readable, record = pcall(read)
 if not readable then return -1 end
@@ -306,7 +306,7 @@ local is_forgotten = answer and not answer.kept and answer.headers == '[]' and a
 return { redis.call('PTTL', key), shown(record, not is_forgotten and '') }
 `)
 
-export const FORGET = script(`${ALLOW_OOM}${RECORD}${NONE}
+export const FORGET = createScript(`${ALLOW_OOM}${RECORD}${NONE}
 local state, attempt, fingerprint, removes = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
 ${DONE}
 local function is_same(record)

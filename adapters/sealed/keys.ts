@@ -49,7 +49,7 @@ export class SealingKey {
 
   constructor(secret: Uint8Array) {
     this.#secret = createSecretKey(secret)
-    this.id = this.#derived(KEY_ID, NOTHING).subarray(0, KEY_ID_BYTES)
+    this.id = this.#deriveBytes(KEY_ID, NOTHING).subarray(0, KEY_ID_BYTES)
   }
 
   /** The id as shown in messages. */
@@ -58,14 +58,14 @@ export class SealingKey {
   }
 
   deriveAnswerKey(salt: Uint8Array): Buffer {
-    return this.#derived(ANSWER_KEY, salt)
+    return this.#deriveBytes(ANSWER_KEY, salt)
   }
 
   /**
    * HKDF-Expand of RFC 5869 §2.3; its first block is enough. Extract is not needed, because the key is already random
    * (§3.3).
    */
-  #derived(label: string, salt: Uint8Array): Buffer {
+  #deriveBytes(label: string, salt: Uint8Array): Buffer {
     return createHmac('sha256', this.#secret).update(label).update(salt).update(FIRST_BLOCK).digest()
   }
 }

@@ -35,7 +35,7 @@ export interface ReadOptions {
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
 export function readOptions(options: SealedOptions): ReadOptions {
   const { keys, ...others } = resolveOptions<Required<SealedOptions>>('sealed', options, {
-    keys: { rule: sealingKeys, isRequired: true },
+    keys: { rule: findSealingKeysFault, isRequired: true },
     compress: { rule: optionRules.aBoolean, default: false },
     unsealedMayBeReplayed: { rule: optionRules.aBoolean, default: false },
   })
@@ -44,18 +44,18 @@ export function readOptions(options: SealedOptions): ReadOptions {
 }
 
 /** Messages contain only the kind and length of the value, because it is a secret, or nearly one. */
-const sealingKeys: OptionRule = (value): OptionFault | null => {
+const findSealingKeysFault: OptionRule = (value): OptionFault | null => {
   const expected = 'one or more different sealing keys, each of 32 random bytes or their base64'
   if (!Array.isArray(value)) return { expected, seen: describeKind(value) }
   if (value.length === 0) return { expected, seen: 'none' }
   const secrets = value.map(parseSecret)
   const wrong = secrets.indexOf(null)
-  if (wrong !== -1) return { expected, seen: `at ${wrong}: ${sizeOf(value[wrong])}` }
+  if (wrong !== -1) return { expected, seen: `at ${wrong}: ${describeSize(value[wrong])}` }
   const texts = secrets.map((secret) => Buffer.from(secret as Uint8Array).toString('base64'))
   return new Set(texts).size === texts.length ? null : { expected, seen: 'one of them twice' }
 }
 
-function sizeOf(value: unknown): string {
+function describeSize(value: unknown): string {
   if (typeof value === 'string') return `a string of ${value.length} characters`
   return value instanceof Uint8Array ? `${value.byteLength} bytes` : describeKind(value)
 }

@@ -34,7 +34,7 @@ const SEAL_BYTES = HEAD_BYTES + TAG_BYTES
 export function encryptBytes(bytes: readonly Uint8Array[], boundTo: string, key: SealingKey): Buffer {
   const random = randomBytes(SALT_BYTES + NONCE_BYTES)
   const head = Buffer.concat([Buffer.from([FORMAT]), key.id, random])
-  const cipher = createCipheriv(CIPHER, key.deriveAnswerKey(random.subarray(0, SALT_BYTES)), nonceIn(head), TAG)
+  const cipher = createCipheriv(CIPHER, key.deriveAnswerKey(random.subarray(0, SALT_BYTES)), readNonce(head), TAG)
   cipher.setAAD(Buffer.concat([head, Buffer.from(boundTo)]))
   const sealed = bytes.map((part) => cipher.update(part))
   return Buffer.concat([head, ...sealed, cipher.final(), cipher.getAuthTag()])
@@ -44,16 +44,16 @@ export function encryptBytes(bytes: readonly Uint8Array[], boundTo: string, key:
 export function decryptBytes(sealed: Uint8Array, boundTo: string, keys: readonly SealingKey[]): Buffer {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
   if (bytes.byteLength < SEAL_BYTES) throw sealBrokenError()
-  if (bytes[0] !== FORMAT) throw formatUnknown()
+  if (bytes[0] !== FORMAT) throw unknownFormatError()
   const id = bytes.subarray(1, SALT_FROM)
   const key = keys.find((each) => each.id.equals(id))
-  if (key === undefined) throw keyMissing(id.toString('hex'), keys)
+  if (key === undefined) throw missingKeyError(id.toString('hex'), keys)
   const tagFrom = bytes.byteLength - TAG_BYTES
   const head = bytes.subarray(0, HEAD_BYTES)
   const decipher = createDecipheriv(
     CIPHER,
     key.deriveAnswerKey(head.subarray(SALT_FROM, NONCE_FROM)),
-    nonceIn(head),
+    readNonce(head),
     TAG,
   )
   decipher.setAAD(Buffer.concat([head, Buffer.from(boundTo)]))
@@ -67,7 +67,7 @@ export function decryptBytes(sealed: Uint8Array, boundTo: string, keys: readonly
   return opened
 }
 
-function nonceIn(head: Buffer): Buffer {
+function readNonce(head: Buffer): Buffer {
   return head.subarray(NONCE_FROM)
 }
 
@@ -79,7 +79,7 @@ export function sealBrokenError(): SealedStoreError {
   )
 }
 
-function formatUnknown(): SealedStoreError {
+function unknownFormatError(): SealedStoreError {
   return new SealedStoreError(
     'seal_format_unknown',
     'A stored answer was sealed by a later version of the library, or is damaged: it was not opened, and was left unchanged. Use ' +
@@ -87,7 +87,7 @@ function formatUnknown(): SealedStoreError {
   )
 }
 
-function keyMissing(id: string, keys: readonly SealingKey[]): SealedStoreError {
+function missingKeyError(id: string, keys: readonly SealingKey[]): SealedStoreError {
   const known = keys.map(({ name }) => name).join(', ')
   return new SealedStoreError(
     'seal_key_missing',

@@ -30,7 +30,7 @@ import { openAnswer, openResult, sealAnswer, sealResult } from './sealed-answer.
  * SealedStoreError if an answer cannot be opened; nothing was changed.
  */
 export function sealed<Inner extends Store>(store: Inner, options: SealedOptions): Inner {
-  const commands = sealedCommands(store, readOptions(options))
+  const commands = createSealedCommands(store, readOptions(options))
   return new Proxy(store, {
     get(inner, name) {
       if (Object.hasOwn(commands, name)) return Reflect.get(commands, name)
@@ -41,12 +41,12 @@ export function sealed<Inner extends Store>(store: Inner, options: SealedOptions
   })
 }
 
-function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
+function createSealedCommands(store: Store, options: ReadOptions): Partial<Store> {
   const { place = '' } = store
   const toKeep = (key: string, fingerprint: string, answer: Answer) =>
     sealAnswer(answer, { key, fingerprint, place }, options)
 
-  function shown<Record extends IdempotencyRecord | null>(key: string, record: Record): Record {
+  function openRecord<Record extends IdempotencyRecord | null>(key: string, record: Record): Record {
     if (record?.state !== 'completed' || record.answer === null) return record
     const { fingerprint } = record
     return { ...record, answer: openAnswer(record.answer, { key, fingerprint, place }, options) }
@@ -57,12 +57,12 @@ function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
     reply: MaybePromise<Reply>,
   ): MaybePromise<Reply> {
     return whenever(reply, (known) =>
-      'record' in known ? { ...known, record: shown<IdempotencyRecord | null>(key, known.record) } : known,
+      'record' in known ? { ...known, record: openRecord<IdempotencyRecord | null>(key, known.record) } : known,
     )
   }
 
   /** What is written in a transaction is sealed by `around`. */
-  function shownUnclaimed(unclaimed: Unclaimed): Unclaimed {
+  function createSealedUnclaimed(unclaimed: Unclaimed): Unclaimed {
     return {
       look: (key, looking) => reply(key, unclaimed.look(key, looking)),
       fence: (key, asker) => reply(key, unclaimed.fence(key, asker)),
@@ -70,22 +70,22 @@ function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
     }
   }
 
-  const { begun, step, resultToKeep, resultToShow } = stepCommands(store, options)
+  const { begun, step, resultToKeep, resultToShow } = createStepSealing(store, options)
   const inspect = store.inspect?.bind(store)
   const resolve = store.resolve?.bind(store)
   return {
     around: { store, toKeep, resultToKeep, resultToShow },
     begin: (key, claim) =>
       whenever(reply(key, store.begin(key, claim)), (known) => begun(key, claim.fingerprint, known)),
-    renew: (key, own) => toOwner(store.renew(key, own), (record) => shown(key, record)),
+    renew: (key, own) => toOwner(store.renew(key, own), (record) => openRecord(key, record)),
     complete: (key, own) => {
       const answer = toKeep(key, own.fingerprint, own.answer)
-      return toOwner(store.complete(key, { ...own, answer }), (record) => shown(key, record))
+      return toOwner(store.complete(key, { ...own, answer }), (record) => openRecord(key, record))
     },
-    release: (key, own) => toOwner(store.release(key, own), (record) => shown(key, record), true),
-    ...(store.unclaimed && { unclaimed: shownUnclaimed(store.unclaimed) }),
-    ...(step && { step: sealedStep(step, resultToKeep, reply) }),
-    ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => shown(key, record)) }),
+    release: (key, own) => toOwner(store.release(key, own), (record) => openRecord(key, record), true),
+    ...(store.unclaimed && { unclaimed: createSealedUnclaimed(store.unclaimed) }),
+    ...(step && { step: createSealedStep(step, resultToKeep, reply) }),
+    ...(inspect && { inspect: (key: string) => whenever(inspect(key), (record) => openRecord(key, record)) }),
     ...(inspect &&
       resolve && {
         // Sealing needs the fingerprint, to which the record is bound while the inspected attempt is the current one.
@@ -98,7 +98,7 @@ function sealedCommands(store: Store, options: ReadOptions): Partial<Store> {
   }
 }
 
-type Shown = IdempotencyRecord | null
+type OptionalRecord = IdempotencyRecord | null
 
 /**
  * An owner that came too late need not see the other answer: a failure would let it send a success of its own, and release again and
@@ -107,7 +107,7 @@ type Shown = IdempotencyRecord | null
  */
 function toOwner(
   reply: MaybePromise<CommandReply>,
-  shown: (record: Shown) => Shown,
+  shown: (record: OptionalRecord) => OptionalRecord,
   isProof = false,
 ): MaybePromise<CommandReply> {
   return whenever(reply, (known) => {
@@ -122,11 +122,11 @@ function toOwner(
 }
 
 /** The results of steps are sealed as answers are, each for its label. */
-function stepCommands(store: Store, options: ReadOptions) {
+function createStepSealing(store: Store, options: ReadOptions) {
   const { place = '' } = store
   const step = store.step?.bind(store)
 
-  function begun(key: string, fingerprint: string, reply: BeginReply): BeginReply {
+  function openStepResults(key: string, fingerprint: string, reply: BeginReply): BeginReply {
     if (!reply.acquired || reply.steps === undefined) return reply
     const of = { key, fingerprint, place }
     const steps = reply.steps.map((step) => {
@@ -141,11 +141,11 @@ function stepCommands(store: Store, options: ReadOptions) {
   const resultToShow = (key: string, fingerprint: string, label: string, kept: Uint8Array) =>
     openResult(kept, label, { key, fingerprint, place }, options)
 
-  return { begun, step, resultToKeep, resultToShow }
+  return { begun: openStepResults, step, resultToKeep, resultToShow }
 }
 
 /** A store with transactions has its own `step` under the same name, whose first argument is a context. */
-function sealedStep(
+function createSealedStep(
   step: StepCommand,
   keep: (key: string, fingerprint: string, label: string, result: Uint8Array) => Uint8Array,
   reply: (key: string, reply: MaybePromise<CommandReply>) => MaybePromise<CommandReply>,

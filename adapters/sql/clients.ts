@@ -79,14 +79,14 @@ export class PoolTurns {
       const taken = take()
       // Unless the pool opens one for this command, which takes nobody's turn.
       const waits = isUrgent && (before === undefined || countWaiting() !== before)
-      return await (waits ? this.#inTime(taken) : taken)
+      return await (waits ? this.#awaitWithinLimit(taken) : taken)
     } finally {
       clearTimeout(timer)
     }
   }
 
   /** A connection that comes too late goes at once to the next command that waits. */
-  #inTime<Connection extends { release(): unknown }>(taken: Promise<Connection>): Promise<Connection> {
+  #awaitWithinLimit<Connection extends { release(): unknown }>(taken: Promise<Connection>): Promise<Connection> {
     return new Promise((resolve, reject) => {
       let isGivenUp = false
       const limit = setTimeout(() => {

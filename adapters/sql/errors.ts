@@ -14,11 +14,11 @@ export abstract class SqlStoreError<Code extends string = string> extends Error 
 recognizeAcrossCopies(SqlStoreError, 'SqlStoreError')
 
 /** By which of its codes the database says each of a store's, separated by blanks. */
-export type OwnCodes<Code extends string> = Readonly<Partial<Record<Code, string>>>
+export type DatabaseErrorCodes<Code extends string> = Readonly<Partial<Record<Code, string>>>
 
 /** The code that stands for the first of the database's own that is known. */
 export function findErrorCode<Code extends string>(
-  codes: OwnCodes<Code>,
+  codes: DatabaseErrorCodes<Code>,
   ...own: readonly (string | number)[]
 ): Code | undefined {
   const names = Object.keys(codes) as Code[]
@@ -50,16 +50,16 @@ export const NOTHING_WRITTEN_INSIDE =
  */
 const INSIDE: readonly string[] = ['cause', 'parent', 'original', 'driverError', 'meta', 'driverAdapterError']
 
-export type Fields = Readonly<Record<string, unknown>>
+export type ErrorFields = Readonly<Record<string, unknown>>
 
 /** From the outermost to the innermost error; of an AggregateError (several addresses), only the first error. */
-export function listCauses(error: unknown): Fields[] {
-  const found: Fields[] = []
+export function listCauses(error: unknown): ErrorFields[] {
+  const found: ErrorFields[] = []
   const waiting = [error]
   while (waiting.length > 0 && found.length < 10) {
     const next = waiting.shift()
-    if (typeof next !== 'object' || next === null || found.includes(next as Fields)) continue
-    const fields = next as Fields
+    if (typeof next !== 'object' || next === null || found.includes(next as ErrorFields)) continue
+    const fields = next as ErrorFields
     found.push(fields)
     waiting.push(...INSIDE.map((name) => fields[name]), Array.isArray(fields.errors) ? fields.errors[0] : undefined)
   }
@@ -80,8 +80,8 @@ export function isEndedByWork(error: unknown): boolean {
 // --- what is shown of them
 
 /** An error that a client has for a statement of a store, of which nothing is left in it. */
-export function withoutStatement(error: unknown): unknown {
-  return error instanceof SqlStoreError ? error : withoutValues(error)
+export function redactStatementError(error: unknown): unknown {
+  return error instanceof SqlStoreError ? error : redactErrorValues(error)
 }
 
 /**
@@ -106,12 +106,12 @@ const IS_NAME = /^[\w.:-]{1,100}$/
  * The error, changed in place: its class and its causes stay, because the application recognises a deadlock by them. Another one with its
  * codes, where it cannot be changed.
  */
-export function withoutValues(error: unknown): unknown {
-  if (isData(error) && isCleared(error, new Set())) return error
+export function redactErrorValues(error: unknown): unknown {
+  if (isData(error) && tryRedactInPlace(error, new Set())) return error
   const { message, ...fields } = (isData(error) ? error : { message: error }) as Readonly<Record<string, unknown>>
   const named = ['code', 'errno', 'sqlState'].filter((name) => isKept(name, fields[name]))
   return Object.assign(
-    new Error(untilQuotation(String(message))),
+    new Error(cutAtQuotation(String(message))),
     Object.fromEntries(named.map((name) => [name, fields[name]])),
   )
 }
@@ -124,24 +124,24 @@ function isData(value: unknown): value is object {
 }
 
 /** Whether it could be cleared, and all that is in it. */
-function isCleared(each: object, seen: Set<object>): boolean {
+function tryRedactInPlace(each: object, seen: Set<object>): boolean {
   if (seen.has(each)) return true
   seen.add(each)
   const names = new Set(Reflect.ownKeys(each))
   if (Array.isArray(each)) names.delete('length')
   else if ('message' in each) names.add('message')
-  const shown = [...names].map((name) => [name, shownOf(each, name, seen)] as const)
-  return shown.every(([name, value]) => isSet(each, name, value))
+  const shown = [...names].map((name) => [name, redactProperty(each, name, seen)] as const)
+  return shown.every(([name, value]) => trySetProperty(each, name, value))
 }
 
 /** What is not shown is `undefined`. An object that cannot be cleared is not shown either. */
-function shownOf(each: object, name: string | symbol, seen: Set<object>): unknown {
+function redactProperty(each: object, name: string | symbol, seen: Set<object>): unknown {
   const value = Object.getOwnPropertyDescriptor(each, name)?.get === undefined ? Reflect.get(each, name) : undefined
-  if (name === 'stack') return stackOf(each)
-  if (WORDS.has(name) && typeof value === 'string') return untilQuotation(value)
+  if (name === 'stack') return buildRedactedStack(each)
+  if (WORDS.has(name) && typeof value === 'string') return cutAtQuotation(value)
   if (isKept(name, value)) return value
   if (!isInside(name) && !Array.isArray(each)) return undefined
-  return isData(value) && isCleared(value, seen) ? value : undefined
+  return isData(value) && tryRedactInPlace(value, seen) ? value : undefined
 }
 
 function isInside(name: string | symbol): boolean {
@@ -153,15 +153,15 @@ function isKept(name: string | symbol, value: unknown): boolean {
   return typeof value === 'string' ? IS_NAME.test(value) : typeof value === 'number' || typeof value === 'boolean'
 }
 
-function isSet(each: object, name: string | symbol, value: unknown): boolean {
+function trySetProperty(each: object, name: string | symbol, value: unknown): boolean {
   const { enumerable = false } = Object.getOwnPropertyDescriptor(each, name) ?? {}
   return Reflect.defineProperty(each, name, { value, enumerable, writable: true, configurable: true })
 }
 
 /** The frames behind the words, which V8 repeats there; none where they cannot be told apart. */
-function stackOf(each: object): string {
+function buildRedactedStack(each: object): string {
   const { name, message, sqlMessage, stack } = each as Readonly<Record<string, unknown>>
-  const head = `${isKept('name', name) ? name : 'Error'}: ${untilQuotation(String(message))}`
+  const head = `${isKept('name', name) ? name : 'Error'}: ${cutAtQuotation(String(message))}`
   const words = [message, sqlMessage].find((said) => typeof said === 'string' && String(stack).includes(said))
   const at = String(stack).lastIndexOf(String(words ?? '')) + String(words ?? '').length
   const frames = words === undefined ? '' : String(stack).slice(at)
@@ -172,7 +172,7 @@ function stackOf(each: object): string {
  * The words up to the first quotation mark of any language. No word of a server's own is as long as the longest here, and an apostrophe
  * stands only in `n't` and `'s`.
  */
-function untilQuotation(words: string): string {
+function cutAtQuotation(words: string): string {
   const end = words.search(QUOTATION)
   return end === -1 ? words : `${words.slice(0, end).trimEnd()} …`
 }

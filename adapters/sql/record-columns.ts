@@ -23,7 +23,7 @@ interface RecordColumns {
 }
 
 /** A column has a value that no version of the library writes. The message contains no value. */
-export class DamagedRow extends Error {
+export class DamagedRowError extends Error {
   constructor(column: string) {
     super(`its column ${column} is damaged`)
   }
@@ -40,14 +40,14 @@ export function toRecordColumns(record: StoredRecord): RecordColumns {
     uncertain: state !== 'completed' && record.uncertain ? 1 : 0,
     lease_until: state === 'in-flight' ? record.leaseUntil : null,
     expires_at: expiresAt,
-    ...(state === 'completed' ? answerColumnsOf(record.answer) : NO_ANSWER),
+    ...(state === 'completed' ? toAnswerColumns(record.answer) : NO_ANSWER),
   }
 }
 
 const NO_ANSWER = { status: null, head: null, body: null }
 
 /** The head as JSON, which escapes U+0000 and lone surrogates: a database's text would lose them. */
-function answerColumnsOf({ status, statusMessage, headers, body }: Answer) {
+function toAnswerColumns({ status, statusMessage, headers, body }: Answer) {
   return { status, head: JSON.stringify([statusMessage, headers]), body }
 }
 
@@ -78,7 +78,7 @@ export function parseRecordRow(row: Row): StoredRecord {
         state: 'completed',
         fingerprint: readTextColumn(row, 'fingerprint'),
         attempt,
-        answer: answerIn(row),
+        answer: parseAnswerColumns(row),
       }
     case 'failed': {
       const uncertain = isUncertain(row)
@@ -86,15 +86,15 @@ export function parseRecordRow(row: Row): StoredRecord {
       return { ...last, state: 'failed', fingerprint, attempt, uncertain }
     }
     default:
-      throw new DamagedRow('state')
+      throw new DamagedRowError('state')
   }
 }
 
-function answerIn(row: Row): Answer {
+function parseAnswerColumns(row: Row): Answer {
   const { body } = row
-  if (body !== null && !(body instanceof Uint8Array)) throw new DamagedRow('body')
+  if (body !== null && !(body instanceof Uint8Array)) throw new DamagedRowError('body')
   const head = parseHead(readTextColumn(row, 'head'))
-  if (head === null) throw new DamagedRow('head')
+  if (head === null) throw new DamagedRowError('head')
   return { status: readIntegerColumn(row, 'status'), ...head, body }
 }
 
@@ -112,13 +112,13 @@ export function encodeAsciiJson(value: unknown): string {
 
 /** `null`: it is damaged. */
 export function parseHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> | null {
-  const head = parsed(json)
+  const head = parseJsonIfValid(json)
   if (!isHead(head)) return null
   const [statusMessage, headers] = head
   return { statusMessage, headers }
 }
 
-function parsed(json: string): unknown {
+function parseJsonIfValid(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
@@ -139,14 +139,14 @@ function isPair(pair: unknown): boolean {
 /** @throws DamagedRow */
 export function readTextColumn(row: Row, column: string): string {
   const value = row[column]
-  if (typeof value !== 'string') throw new DamagedRow(column)
+  if (typeof value !== 'string') throw new DamagedRowError(column)
   return value
 }
 
 /** @throws DamagedRow */
 export function readIntegerColumn(row: Row, column: string): number {
   const value = row[column]
-  if (!Number.isSafeInteger(value)) throw new DamagedRow(column)
+  if (!Number.isSafeInteger(value)) throw new DamagedRowError(column)
   return value as number
 }
 
@@ -190,6 +190,6 @@ export function collectListed(
 
 function isUncertain(row: Row): boolean {
   const { uncertain } = row
-  if (uncertain !== 0 && uncertain !== 1) throw new DamagedRow('uncertain')
+  if (uncertain !== 0 && uncertain !== 1) throw new DamagedRowError('uncertain')
   return uncertain === 1
 }

@@ -1,12 +1,12 @@
 interface BackgroundSweep {
   /** Makes one step, if no other process has the turn. Resolves with whether it was this one's. */
-  step(pace: Pace): Promise<boolean>
+  step(pace: SweepIntervals): Promise<boolean>
   /** Whether the application closed the client: sweeping then stops. */
   isOver(): boolean
   onFailure(error: unknown): void
 }
 
-export interface Pace {
+export interface SweepIntervals {
   readonly pauseMs: number
   /**
    * The pause between the end of the table and its beginning; also how often a process checks whether the sweeping process has
@@ -15,17 +15,17 @@ export interface Pace {
   readonly restMs: number
 }
 
-const PACE: Pace = { pauseMs: 250, restMs: 60_000 }
+const PACE: SweepIntervals = { pauseMs: 250, restMs: 60_000 }
 /** The pause after a step is at least this many times its duration, so a busy database is not loaded further. */
 const PAUSE_PER_STEP = 20
 
 /** Sweeps in small steps, one process at a time. It keeps no process alive. */
 export class SweepTimer {
   readonly #sweep: BackgroundSweep
-  readonly #pace: Pace
+  readonly #pace: SweepIntervals
   #timer: NodeJS.Timeout | undefined
 
-  constructor(sweep: BackgroundSweep, pace: Pace = PACE) {
+  constructor(sweep: BackgroundSweep, pace: SweepIntervals = PACE) {
     this.#sweep = sweep
     this.#pace = pace
   }
@@ -33,14 +33,14 @@ export class SweepTimer {
   /** Further calls change nothing. */
   start(): void {
     // Random, so that processes that start together do not sweep together.
-    this.#timer ??= this.#after(this.#pace.restMs * Math.random())
+    this.#timer ??= this.#scheduleStep(this.#pace.restMs * Math.random())
   }
 
-  #after(ms: number): NodeJS.Timeout {
-    return setTimeout(() => void this.#step(), Math.ceil(ms)).unref()
+  #scheduleStep(ms: number): NodeJS.Timeout {
+    return setTimeout(() => void this.#runStep(), Math.ceil(ms)).unref()
   }
 
-  async #step(): Promise<void> {
+  async #runStep(): Promise<void> {
     const { pauseMs, restMs } = this.#pace
     if (this.#sweep.isOver()) return
     const startedAt = performance.now()
@@ -52,6 +52,6 @@ export class SweepTimer {
       if (this.#sweep.isOver()) return
       this.#sweep.onFailure(error)
     }
-    this.#timer = this.#after(nextMs)
+    this.#timer = this.#scheduleStep(nextMs)
   }
 }

@@ -1,4 +1,4 @@
-import { findClientMessage, NOTHING_WRITTEN_INSIDE, withoutStatement } from '../sql/errors.js'
+import { findClientMessage, NOTHING_WRITTEN_INSIDE, redactStatementError } from '../sql/errors.js'
 import {
   convertBlobs,
   findResultCode,
@@ -47,37 +47,37 @@ export class Connection {
 
   /** Creates the tables if they do not exist. Safe from many processes at once: SQLite serializes them. */
   setUp(): void {
-    this.#command(() => this.#ready())
+    this.#runCommand(() => this.#ensureReady())
   }
 
   /** Runs `work` in its own transaction, which excludes other writers. */
   write<Result>(work: () => Result): Result {
-    return this.#command(() => {
-      this.#ready()
-      const result = this.#transaction('IMMEDIATE', work)
-      this.#settings.written()
-      this.#ownChanges = this.#changes()
+    return this.#runCommand(() => {
+      this.#ensureReady()
+      const result = this.#runTransaction('IMMEDIATE', work)
+      this.#settings.onWritten()
+      this.#ownChanges = this.#countChanges()
       return result
     })
   }
 
   /** Reads in its own transaction, which does not wait for writers. The file is not changed, unless it has no tables yet. */
   read<Result>(work: () => Result): Result {
-    return this.#command(() => {
-      this.#isReady ||= this.#transaction('DEFERRED', () => this.#hasTables())
-      if (!this.#isReady) this.#ready()
-      return this.#transaction('DEFERRED', work)
+    return this.#runCommand(() => {
+      this.#isReady ||= this.#runTransaction('DEFERRED', () => this.#hasTables())
+      if (!this.#isReady) this.#ensureReady()
+      return this.#runTransaction('DEFERRED', work)
     })
   }
 
   /** From now on `hasWritten` counts. */
   countWrites(): void {
-    this.#changesBefore = this.#changes()
+    this.#changesBefore = this.#countChanges()
   }
 
   /** Whether a row was changed over the connection since `countWrites`. */
   hasWritten(): boolean {
-    return this.#changes() !== this.#changesBefore
+    return this.#countChanges() !== this.#changesBefore
   }
 
   /** Marks the open transaction with a savepoint: a commit or rollback removes it. */
@@ -86,11 +86,11 @@ export class Connection {
   }
 
   /** @throws SqliteStoreError `transaction_unmarked`. */
-  checkMark(): void {
+  assertMarked(): void {
     try {
       this.#database.exec(`RELEASE ${MARK}`)
     } catch (error) {
-      throw findResultCode(error) === 'SQLITE_ERROR' ? unmarked(error) : storeError(error)
+      throw findResultCode(error) === 'SQLITE_ERROR' ? unmarkedTransactionError(error) : storeError(error)
     }
     this.mark()
   }
@@ -102,43 +102,45 @@ export class Connection {
    *
    * @throws SqliteStoreError `nothing_written`, `database_unsuitable`.
    */
-  checkApplicationsTransaction(): void {
-    if (!this.#isInTransaction() || this.#changes() === this.#ownChanges) throw nothingWritten()
-    this.#settings.mustBeDurable()
+  assertWrittenAndDurable(): void {
+    if (!this.#isInTransaction() || this.#countChanges() === this.#ownChanges) throw nothingWrittenError()
+    this.#settings.assertDurable()
   }
 
-  row(name: StatementName, ...values: SqliteValue[]): Row | undefined {
-    return this.#sent(name, (statement) => convertBlobs(statement.get(...values) as Row | undefined)) as Row | undefined
+  queryRow(name: StatementName, ...values: SqliteValue[]): Row | undefined {
+    return this.#runStatement(name, (statement) => convertBlobs(statement.get(...values) as Row | undefined)) as
+      | Row
+      | undefined
   }
 
-  rows(name: StatementName, ...values: SqliteValue[]): readonly Row[] {
-    return this.#sent(name, (statement) =>
+  queryRows(name: StatementName, ...values: SqliteValue[]): readonly Row[] {
+    return this.#runStatement(name, (statement) =>
       (statement.all(...values) as readonly Row[]).map(convertBlobs),
     ) as readonly Row[]
   }
 
   /** Returns how many rows the statement changed. */
   change(name: StatementName, ...values: SqliteValue[]): number {
-    const { changes } = this.#sent(name, (statement) => statement.run(...values)) as {
+    const { changes } = this.#runStatement(name, (statement) => statement.run(...values)) as {
       readonly changes: number | bigint
     }
     return Number(changes)
   }
 
-  #sent(name: StatementName, send: (statement: SqliteStatement) => unknown): unknown {
+  #runStatement(name: StatementName, send: (statement: SqliteStatement) => unknown): unknown {
     try {
-      return send(this.#statement(this.#texts[name]))
+      return send(this.#getStatement(this.#texts[name]))
     } catch (error) {
-      throw withoutStatement(error)
+      throw redactStatementError(error)
     }
   }
 
-  #command<Result>(work: () => Result): Result {
-    this.#isLeftOpen &&= !this.#hasRolledBack()
-    return this.#settings.withShortWait(work)
+  #runCommand<Result>(work: () => Result): Result {
+    this.#isLeftOpen &&= !this.#tryRollback()
+    return this.#settings.runWithShortWait(work)
   }
 
-  #transaction<Result>(kind: 'IMMEDIATE' | 'DEFERRED', work: () => Result): Result {
+  #runTransaction<Result>(kind: 'IMMEDIATE' | 'DEFERRED', work: () => Result): Result {
     // Fails inside an application's transaction.
     this.#database.exec(`BEGIN ${kind}`)
     try {
@@ -163,16 +165,16 @@ export class Connection {
   }
 
   /** How many rows were changed over the connection since it was opened. */
-  #changes(): number {
-    return (this.#statement('SELECT total_changes() AS changes').get() as { readonly changes: number }).changes
+  #countChanges(): number {
+    return (this.#getStatement('SELECT total_changes() AS changes').get() as { readonly changes: number }).changes
   }
 
   #rollBack(): void {
-    this.#isLeftOpen = !this.#hasRolledBack()
+    this.#isLeftOpen = !this.#tryRollback()
     if (this.#isLeftOpen) this.#rollBackSoon()
   }
 
-  #hasRolledBack(): boolean {
+  #tryRollback(): boolean {
     try {
       this.#database.exec('ROLLBACK')
       return true
@@ -185,16 +187,16 @@ export class Connection {
   #rollBackSoon(): void {
     setTimeout(() => {
       if (!this.#isLeftOpen) return
-      this.#isLeftOpen = !this.#hasRolledBack()
+      this.#isLeftOpen = !this.#tryRollback()
       if (this.#isLeftOpen) this.#rollBackSoon()
     }, ROLLBACK_MS).unref()
   }
 
   /** Checked before each command that writes, because the application can change the settings at any time. */
-  #ready(): void {
-    this.#settings.beDurable()
+  #ensureReady(): void {
+    this.#settings.ensureDurable()
     if (this.#isReady) return
-    this.#transaction('IMMEDIATE', () => {
+    this.#runTransaction('IMMEDIATE', () => {
       if (!this.#hasTables()) this.#create()
     })
     this.#isReady = true
@@ -202,24 +204,24 @@ export class Connection {
 
   /** @throws SqliteStoreError `schema_unknown`. */
   #hasTables(): boolean {
-    const version = this.#version()
+    const version = this.#findSchemaVersion()
     if (version !== null && version !== SCHEMA_VERSION)
-      throw unknownSchema(this.#prefix, `they have version ${version}`)
+      throw unknownSchemaError(this.#prefix, `they have version ${version}`)
     return version !== null
   }
 
   /** `null` if there are no tables. */
-  #version(): number | null {
+  #findSchemaVersion(): number | null {
     const names = this.#database.prepare("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?")
     if (names.get(`${this.#prefix}schema`) === undefined) return null
-    const version = this.#saidVersion()
-    if (version === null) throw unknownSchema(this.#prefix, 'they have no version')
+    const version = this.#readVersionRow()
+    if (version === null) throw unknownSchemaError(this.#prefix, 'they have no version')
     return version
   }
 
-  #saidVersion(): number | null {
+  #readVersionRow(): number | null {
     try {
-      const version = this.row('version')?.version
+      const version = this.queryRow('version')?.version
       return typeof version === 'number' ? version : null
     } catch (error) {
       if (findResultCode(error) === 'SQLITE_ERROR') return null // No such column.
@@ -232,11 +234,11 @@ export class Connection {
       this.#database.exec(schemaSql(this.#prefix))
     } catch (error) {
       if (!/already exists/.test(findClientMessage(error))) throw error
-      throw unknownSchema(this.#prefix, 'they were created by something else')
+      throw unknownSchemaError(this.#prefix, 'they were created by something else')
     }
   }
 
-  #statement(sql: string): SqliteStatement {
+  #getStatement(sql: string): SqliteStatement {
     const known = this.#prepared.get(sql)
     if (known !== undefined) return known
     const statement = prepareStatement(this.#database, sql)
@@ -245,7 +247,7 @@ export class Connection {
   }
 }
 
-function unmarked(cause: unknown): SqliteStoreError {
+function unmarkedTransactionError(cause: unknown): SqliteStoreError {
   return new SqliteStoreError(
     'transaction_unmarked',
     'The transaction that was opened for this run is no longer open: a statement of the work committed it, rolled it ' +
@@ -258,7 +260,7 @@ export function nothingWrittenInsideError(): SqliteStoreError {
   return new SqliteStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
 }
 
-function nothingWritten(): SqliteStoreError {
+function nothingWrittenError(): SqliteStoreError {
   return new SqliteStoreError(
     'nothing_written',
     'No transaction is open on this connection, or nothing was written over it: complete the record as the last statement of the ' +
@@ -266,7 +268,7 @@ function nothingWritten(): SqliteStoreError {
   )
 }
 
-function unknownSchema(prefix: string, because: string): SqliteStoreError {
+function unknownSchemaError(prefix: string, because: string): SqliteStoreError {
   return new SqliteStoreError(
     'schema_unknown',
     `The tables ${prefix}records and ${prefix}schema cannot be used, and were left unchanged: ${because}. Use the version ` +

@@ -1,5 +1,5 @@
 import { recognizeAcrossCopies } from '../../src/core/index.js'
-import { findClientMessage, findErrorCode, type OwnCodes, SqlStoreError } from '../sql/errors.js'
+import { type DatabaseErrorCodes, findClientMessage, findErrorCode, SqlStoreError } from '../sql/errors.js'
 import { findResultCode } from './client.js'
 
 /**
@@ -20,7 +20,7 @@ import { findResultCode } from './client.js'
  *
  * Inside a run's transaction, which each of them rolls back:
  * - `transaction_unmarked`: the transaction that was opened for the run is no longer open.
- * - `nothing_written`: nothing was written in it, or `completeIn` was called without an open transaction, or on a connection that has not written
+ * - `nothing_written`: nothing was written in it, or `completeRecord` was called without an open transaction, or on a connection that has not written
  *   anything yet; on the store's, nothing since the store's last command.
  * - `record_absent`: there is no record: its retention has ended, or this is another database.
  * - `record_taken`: another attempt owns the record.
@@ -51,7 +51,7 @@ recognizeAcrossCopies(SqliteStoreError, 'SqliteStoreError')
 
 export function storeError(error: unknown): SqliteStoreError {
   if (error instanceof SqliteStoreError) return error
-  const code = codeOf(error)
+  const code = toErrorCode(error)
   return new SqliteStoreError(code, `${ADVICE[code]} SQLite said: ${findClientMessage(error)}.`, { cause: error })
 }
 
@@ -61,7 +61,7 @@ export function isBusy(error: unknown): boolean {
   return result === 'SQLITE_BUSY' || result === 'SQLITE_LOCKED'
 }
 
-function codeOf(error: unknown): DriversCode {
+function toErrorCode(error: unknown): DriversCode {
   const words = findClientMessage(error)
   if (IS_OPEN.test(words)) return 'connection_in_use'
   if (IS_CLOSED.test(words)) return 'database_closed'
@@ -80,7 +80,7 @@ type DriversCode = Exclude<
   'database_unsuitable' | 'schema_unknown' | 'transaction_unmarked' | 'nothing_written' | `record_${string}`
 >
 
-const OWN_CODES: OwnCodes<DriversCode> = {
+const OWN_CODES: DatabaseErrorCodes<DriversCode> = {
   database_busy: 'SQLITE_BUSY SQLITE_LOCKED',
   database_full: 'SQLITE_FULL SQLITE_NOMEM',
   read_only: 'SQLITE_READONLY',

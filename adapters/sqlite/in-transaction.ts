@@ -42,7 +42,7 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
           this.#connection.mark()
           this.#connection.countWrites()
           work()
-          this.#connection.checkMark()
+          this.#connection.assertMarked()
         })
         return null
       } catch (error) {
@@ -56,7 +56,7 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
   }
 
   step(key: string, token: string, label: string): RecordedResult {
-    const now = this.#records.now()
+    const now = this.#records.readClockMs()
     const found = requireOwned(this.#records.find(key, now), token, SqliteStoreError)
     this.#records.write(key, { ...found, uncertain: true }, found)
     const recorded = found.steps?.find((step) => step.label === label && step.state === 'done')
@@ -64,34 +64,34 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
   }
 
   stepDone(key: string, token: string, change: StepChange): void {
-    this.#connection.checkMark()
-    const found = requireOwned(this.#records.find(key, this.#records.now()), token, SqliteStoreError)
+    this.#connection.assertMarked()
+    const found = requireOwned(this.#records.find(key, this.#records.readClockMs()), token, SqliteStoreError)
     const steps = machine.applyStep(found.steps, change)
     this.#records.write(key, { ...found, steps }, found)
   }
 
   complete(key: string, completion: Completion, allowEmpty: boolean): void {
-    this.#mayComplete(allowEmpty)
-    completeIn(this.#records, key, completion)
+    this.#assertMayComplete(allowEmpty)
+    completeRecord(this.#records, key, completion)
   }
 
   enter(key: string, entry: Entry): boolean {
-    const now = this.#records.now()
+    const now = this.#records.readClockMs()
     return machine.enter(this.#records.find(key, now), entry, now) === 'entered'
   }
 
   /** Nobody else has written since `enter`: the transaction excludes other writers. */
   finish(key: string, { token, fingerprint, attempt, retentionMs, answer }: Finish, allowEmpty: boolean): void {
-    this.#mayComplete(allowEmpty)
-    const now = this.#records.now()
+    this.#assertMayComplete(allowEmpty)
+    const now = this.#records.readClockMs()
     if (this.#sweeps > 0) this.#records.sweep(now, this.#sweeps)
     const expiresAt = now + retentionMs
     const record = { state: 'completed', token, fingerprint, attempt, answer, expiresAt } as const
     this.#records.write(key, record, this.#records.find(key, now))
   }
 
-  #mayComplete(allowEmpty: boolean): void {
-    this.#connection.checkMark()
+  #assertMayComplete(allowEmpty: boolean): void {
+    this.#connection.assertMarked()
     if (!allowEmpty && !this.#connection.hasWritten()) throw nothingWrittenInsideError()
   }
 }
@@ -108,8 +108,8 @@ export function completeByHand(
   completion: Completion,
 ): void {
   try {
-    connection.checkApplicationsTransaction()
-    completeIn(records, key, completion)
+    connection.assertWrittenAndDurable()
+    completeRecord(records, key, completion)
   } catch (error) {
     if (/no such table/.test(findClientMessage(error))) {
       throw new SqliteStoreError('record_absent', OWNERSHIP_ERRORS.record_absent)
@@ -118,8 +118,8 @@ export function completeByHand(
   }
 }
 
-function completeIn(records: SqliteRecords, key: string, { token, retentionMs, answer }: Completion): void {
-  const now = records.now()
+function completeRecord(records: SqliteRecords, key: string, { token, retentionMs, answer }: Completion): void {
+  const now = records.readClockMs()
   const found = requireOwned(records.find(key, now), token, SqliteStoreError)
   const { fingerprint, attempt } = found
   const expiresAt = now + retentionMs

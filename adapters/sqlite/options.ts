@@ -45,20 +45,20 @@ export function readOptions<Database extends SqliteDatabase>(
 }
 
 /** SQLite reserves `sqlite_`. */
-const aPrefix: OptionRule = (value) =>
+const findPrefixFault: OptionRule = (value) =>
   typeof value === 'string' && /^(?!sqlite_)[a-z_][a-z0-9_]{0,62}$/i.test(value)
     ? null
     : 'letters, digits and underscores, at most 63 of them, that do not begin with sqlite_'
 
-const someMs: OptionRule = (value) =>
+const findDurationFault: OptionRule = (value) =>
   Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31
     ? null
     : 'an integer of milliseconds that a timer can hold'
 
 const OPTIONS: OptionTable<ReadOptions<SqliteDatabase>> = {
   database: { rule: findDatabaseFault, isRequired: true },
-  prefix: { rule: aPrefix, default: 'once_per_key_' },
-  busyTimeoutMs: { rule: someMs, default: 1_500 },
+  prefix: { rule: findPrefixFault, default: 'once_per_key_' },
+  busyTimeoutMs: { rule: findDurationFault, default: 1_500 },
   sweeps: { rule: optionRules.aBoolean, default: true },
   now: { rule: optionRules.aFunction, default: Date.now },
 }

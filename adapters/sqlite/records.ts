@@ -1,7 +1,7 @@
 import type { StoredStep } from '../../src/core/index.js'
 import {
   buildUnreadableMessage,
-  DamagedRow,
+  DamagedRowError,
   LATER_FORMAT,
   parseRecordRow,
   readIntegerColumn,
@@ -25,24 +25,24 @@ export class SqliteRecords {
   }
 
   /** An integer, as the table's columns require. */
-  now(): number {
+  readClockMs(): number {
     return Math.floor(this.#clock())
   }
 
   /** @throws SqliteStoreError `record_unreadable`. */
   find(key: string, now: number): StoredRecord | null {
-    const record = parseOptionalRow(this.#connection.row('read', key), now)
+    const record = parseOptionalRow(this.#connection.queryRow('read', key), now)
     if (record === null || record.state === 'completed') return record
-    const rows = this.#connection.rows('readSteps', key)
-    return rows.length === 0 ? record : withSteps(record, rows)
+    const rows = this.#connection.queryRows('readSteps', key)
+    return rows.length === 0 ? record : addParsedSteps(record, rows)
   }
 
   write(key: string, record: StoredRecord, found: StoredRecord | null): void {
-    this.#connection.change('write', key, ...valuesOf(record))
+    this.#connection.change('write', key, ...toRowValues(record))
     // An expired record counts as none, and its steps may still be there.
     if (found === null) this.#connection.change('dropSteps', key)
-    const before = rowsOf(found)
-    const after = rowsOf(record)
+    const before = toStepRows(found)
+    const after = toStepRows(record)
     if (before === after) return
     for (const { label } of before ?? []) {
       if (after?.some((step) => step.label === label) !== true) this.#connection.change('dropStep', key, label)
@@ -69,14 +69,14 @@ const MARK = { label: '', state: 'rerun', order: 0, result: null } as const
 type StepRow = Omit<StoredStep, 'state'> & { readonly state: StoredStep['state'] | 'rerun' }
 
 /** The same array while the steps are the same. */
-function rowsOf(record: StoredRecord | null): readonly StepRow[] | undefined {
+function toStepRows(record: StoredRecord | null): readonly StepRow[] | undefined {
   if (record === null || record.state === 'completed') return undefined
   return record.state === 'failed' && record.rerun === true ? [MARK, ...(record.steps ?? [])] : record.steps
 }
 
-function withSteps(record: Exclude<StoredRecord, { state: 'completed' }>, rows: readonly Row[]): StoredRecord {
+function addParsedSteps(record: Exclude<StoredRecord, { state: 'completed' }>, rows: readonly Row[]): StoredRecord {
   const isMarked = rows.some(({ state }) => state === MARK.state)
-  const steps = rows.filter(({ state }) => state !== MARK.state).map(stepIn)
+  const steps = rows.filter(({ state }) => state !== MARK.state).map(parseStepRow)
   const having = steps.length === 0 ? {} : { steps }
   return record.state === 'failed' && isMarked ? { ...record, ...having, rerun: true } : { ...record, ...having }
 }
@@ -88,36 +88,36 @@ function withSteps(record: Exclude<StoredRecord, { state: 'completed' }>, rows: 
  */
 export function parseOptionalRow(row: Row | undefined, now: number): StoredRecord | null {
   if (row === undefined) return null
-  return readable(() => {
+  return convertDamagedRowError(() => {
     if (now >= readIntegerColumn(row, 'expires_at')) return null
-    if (row.format !== FORMAT) throw unreadable(LATER_FORMAT)
+    if (row.format !== FORMAT) throw unreadableRecordError(LATER_FORMAT)
     return parseRecordRow(row)
   })
 }
 
 /** In the order of the table's columns. */
-function valuesOf(record: StoredRecord): SqliteValue[] {
+function toRowValues(record: StoredRecord): SqliteValue[] {
   return [FORMAT, ...Object.values(toRecordColumns(record))]
 }
 
 /** @throws SqliteStoreError `record_unreadable`. */
-function stepIn(row: Row): StoredStep {
-  return readable(() => {
+function parseStepRow(row: Row): StoredStep {
+  return convertDamagedRowError(() => {
     const { state, result } = row
-    if (state !== 'begun' && state !== 'done' && state !== 'undone') throw new DamagedRow('state of a step')
-    if (result !== null && !(result instanceof Uint8Array)) throw new DamagedRow('result')
+    if (state !== 'begun' && state !== 'done' && state !== 'undone') throw new DamagedRowError('state of a step')
+    if (result !== null && !(result instanceof Uint8Array)) throw new DamagedRowError('result')
     return { label: readTextColumn(row, 'label'), state, order: readIntegerColumn(row, 'step_order'), result }
   })
 }
 
-function readable<Value>(read: () => Value): Value {
+function convertDamagedRowError<Value>(read: () => Value): Value {
   try {
     return read()
   } catch (error) {
-    throw error instanceof DamagedRow ? unreadable(error.message) : error
+    throw error instanceof DamagedRowError ? unreadableRecordError(error.message) : error
   }
 }
 
-function unreadable(because: string): SqliteStoreError {
+function unreadableRecordError(because: string): SqliteStoreError {
   return new SqliteStoreError('record_unreadable', buildUnreadableMessage(because))
 }

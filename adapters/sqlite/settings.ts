@@ -32,20 +32,20 @@ export class Settings {
    *
    * @throws SqliteStoreError `database_unsuitable`.
    */
-  beDurable(): void {
-    this.#mustBeInPlace()
-    if (this.#value('journal_mode') === 'wal') this.#walMustBeInPlace()
+  ensureDurable(): void {
+    this.#assertFileInPlace()
+    if (this.#readPragma('journal_mode') === 'wal') this.#assertWalInPlace()
     else {
       this.#openedWal = undefined
       // Fails inside a transaction, where journal_mode would silently stay unchanged.
       this.#database.exec('BEGIN; COMMIT')
-      const mode = this.#value('journal_mode = WAL')
-      if (mode !== 'wal') throw unsuitable(`its journal_mode stays ${mode} instead of WAL`)
+      const mode = this.#readPragma('journal_mode = WAL')
+      if (mode !== 'wal') throw unsuitableDatabaseError(`its journal_mode stays ${mode} instead of WAL`)
     }
     // Sets FULL even if it reads as FULL: a driver may be built with a lower default that only applies in WAL mode.
     if (this.#wasSet && this.#isFull()) return
     this.#database.exec('PRAGMA main.synchronous = FULL')
-    if (!this.#isFull()) throw unsuitable('its setting synchronous = FULL is refused')
+    if (!this.#isFull()) throw unsuitableDatabaseError('its setting synchronous = FULL is refused')
     this.#wasSet = true
   }
 
@@ -54,18 +54,18 @@ export class Settings {
    *
    * @throws SqliteStoreError `database_unsuitable`.
    */
-  mustBeDurable(): void {
-    const mode = this.#value('journal_mode')
+  assertDurable(): void {
+    const mode = this.#readPragma('journal_mode')
     if (mode === 'wal' && this.#isFull()) return
-    throw unsuitable(
-      `on the connection of this transaction, journal_mode is ${mode} and synchronous ${this.#value('synchronous')} instead ` +
+    throw unsuitableDatabaseError(
+      `on the connection of this transaction, journal_mode is ${mode} and synchronous ${this.#readPragma('synchronous')} instead ` +
         `of wal and ${FULL}: set \`PRAGMA synchronous = FULL\` when you open it`,
     )
   }
 
   /** Restores the application's busy_timeout afterwards, for its own statements. */
-  withShortWait<Result>(work: () => Result): Result {
-    const waitMs = this.#applicationsWaitMs ?? Number(this.#value('busy_timeout'))
+  runWithShortWait<Result>(work: () => Result): Result {
+    const waitMs = this.#applicationsWaitMs ?? Number(this.#readPragma('busy_timeout'))
     if (waitMs <= SHORT_WAIT_MS) return work()
     this.#database.exec(`PRAGMA busy_timeout = ${SHORT_WAIT_MS}`)
     this.#applicationsWaitMs = waitMs
@@ -84,26 +84,26 @@ export class Settings {
   }
 
   /** What is written into a file without its name is lost with the last process that has opened it, and no other one sees it. */
-  #mustBeInPlace(): void {
+  #assertFileInPlace(): void {
     if (this.#opened === undefined) {
       const databases = prepareStatement(this.#database, 'PRAGMA database_list').all() as readonly Row[]
       this.#path = String(databases.find(({ name }) => name === 'main')?.file)
-      this.#opened = fileAt(this.#path)
+      this.#opened = findFileIdentity(this.#path)
     }
-    mustBeAt(this.#path, this.#opened, 'file was moved, replaced or removed')
+    assertFileAt(this.#path, this.#opened, 'file was moved, replaced or removed')
   }
 
   /**
    * Another process that opens the file deletes it, if it believes that nobody else has: so it does once this process has closed a copy of
    * the file, for a backup. https://www.sqlite.org/howtocorrupt.html
    */
-  #walMustBeInPlace(): void {
-    mustBeAt(this.#wal, this.#openedWal ?? null, '-wal file was removed or replaced')
+  #assertWalInPlace(): void {
+    assertFileAt(this.#wal, this.#openedWal ?? null, '-wal file was removed or replaced')
   }
 
   /** Called behind each write. */
-  written(): void {
-    if (this.#openedWal === undefined && this.#opened !== null) this.#openedWal = fileAt(this.#wal)
+  onWritten(): void {
+    if (this.#openedWal === undefined && this.#opened !== null) this.#openedWal = findFileIdentity(this.#wal)
   }
 
   get #wal(): string {
@@ -111,10 +111,10 @@ export class Settings {
   }
 
   #isFull(): boolean {
-    return Number(this.#value('synchronous')) >= FULL
+    return Number(this.#readPragma('synchronous')) >= FULL
   }
 
-  #value(pragma: string): unknown {
+  #readPragma(pragma: string): unknown {
     let get = this.#prepared.get(pragma)
     if (get === undefined) {
       const statement = prepareStatement(this.#database, `PRAGMA main.${pragma}`)
@@ -126,12 +126,12 @@ export class Settings {
 }
 
 /** `opened`: which file it was; `null`: it cannot be told. */
-function mustBeAt(path: string, opened: string | null, whatHappened: string): void {
-  if (opened === null || fileAt(path) === opened) return
-  throw unsuitable(`its ${whatHappened} while it was open. Open it anew: restart the process`)
+function assertFileAt(path: string, opened: string | null, whatHappened: string): void {
+  if (opened === null || findFileIdentity(path) === opened) return
+  throw unsuitableDatabaseError(`its ${whatHappened} while it was open. Open it anew: restart the process`)
 }
 
-function fileAt(path: string): string | null {
+function findFileIdentity(path: string): string | null {
   try {
     const { dev, ino } = statSync(path, { bigint: true })
     return `${dev} ${ino}`
@@ -140,7 +140,7 @@ function fileAt(path: string): string | null {
   }
 }
 
-function unsuitable(because: string): SqliteStoreError {
+function unsuitableDatabaseError(because: string): SqliteStoreError {
   return new SqliteStoreError(
     'database_unsuitable',
     `The database cannot keep records durably: ${because}. The store needs a file on a local disk, where its -wal ` +

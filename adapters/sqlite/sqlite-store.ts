@@ -33,7 +33,7 @@ import { readOptions, type SqliteStoreOptions } from './options.js'
 import { parseOptionalRow, SqliteRecords } from './records.js'
 import { WaitingLine } from './waiting-line.js'
 
-const keyOf = ({ key }: Row) => String(key)
+const readKeyColumn = ({ key }: Row) => String(key)
 
 /** Turns a type that is a promise into `never`. */
 type Synchronous<Value> = Value extends PromiseLike<unknown> ? never : unknown
@@ -85,7 +85,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
       sweeps ? ROWS_A_CLAIM : 0,
     )
     this.#sweeps = sweeps
-    this.unclaimed = this.#unclaimed()
+    this.unclaimed = this.#createUnclaimedCommands()
   }
 
   /**
@@ -105,19 +105,19 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
       if (this.#sweeps && step.reply.acquired) this.#records.sweep(now, ROWS_A_CLAIM)
       return step
     }
-    return this.#command(key, claimed, true)
+    return this.#runCommand(key, claimed, true)
   }
 
   async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
-    return this.#command(key, (record, now) => machine.renew(record, own, now))
+    return this.#runCommand(key, (record, now) => machine.renew(record, own, now))
   }
 
   async complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
-    return this.#command(key, (record, now) => machine.complete(record, own, now))
+    return this.#runCommand(key, (record, now) => machine.complete(record, own, now))
   }
 
   async release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
-    return this.#command(key, (record, now) => machine.release(record, own, now), true)
+    return this.#runCommand(key, (record, now) => machine.release(record, own, now), true)
   }
 
   /**
@@ -173,7 +173,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
     if (typeof first === 'string') {
       const own = second as Parameters<typeof machine.step>[1]
-      return this.#command(first, (record, now) => machine.step(record, own, now))
+      return this.#runCommand(first, (record, now) => machine.step(record, own, now))
     }
     const given = work as (tx: Database) => unknown
     return stepAtOnce(this, first, second as string, this.#inTransaction, () => given(this.#database), options)
@@ -208,27 +208,29 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   async resolve(key: string, resolution: Resolution): Promise<CommandReply> {
-    return this.#command(key, (record, now) => machine.resolve(record, resolution, now))
+    return this.#runCommand(key, (record, now) => machine.resolve(record, resolution, now))
   }
 
   async forget(key: string, forgetting: Forgetting): Promise<CommandReply> {
-    return this.#command(key, (record, now) => machine.forget(record, forgetting, now))
+    return this.#runCommand(key, (record, now) => machine.forget(record, forgetting, now))
   }
 
   /** By the index of the keys. A semicolon follows a colon. */
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
-      const rows = this.#connection.rows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
-      const found = collectListed(rows, keyOf, (row) => toListedRecord(parseOptionalRow(row, now), now))
+      const rows = this.#connection.queryRows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
+      const found = collectListed(rows, readKeyColumn, (row) => toListedRecord(parseOptionalRow(row, now), now))
       return { ...found, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
     })
   }
 
   async list(from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
-      const rows = this.#connection.rows('list', Number(from ?? '0'), ROWS_A_LIST)
+      const rows = this.#connection.queryRows('list', Number(from ?? '0'), ROWS_A_LIST)
       const open = rows.filter(({ state }) => state !== 'completed')
-      const found = collectListed(open, keyOf, (row) => toListedRecordIfUnknown(parseOptionalRow(row, now), now))
+      const found = collectListed(open, readKeyColumn, (row) =>
+        toListedRecordIfUnknown(parseOptionalRow(row, now), now),
+      )
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)
       return { ...found, next: last === undefined ? null : `${readIntegerColumn(last, 'id')}` }
     })
@@ -238,7 +240,9 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async sweep(): Promise<number> {
     for (let removed = 0; ; ) {
       const step = await keepProcessAlive(
-        this.#line.run(() => this.#connection.write(() => this.#records.sweep(this.#records.now(), ROWS_A_SWEEP))),
+        this.#line.run(() =>
+          this.#connection.write(() => this.#records.sweep(this.#records.readClockMs(), ROWS_A_SWEEP)),
+        ),
       )
       removed += step
       if (step < ROWS_A_SWEEP) return removed
@@ -248,25 +252,25 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   /** One writer at a time: in a transaction of its own, each sees what the last one has committed. */
-  #unclaimed(): Unclaimed {
+  #createUnclaimedCommands(): Unclaimed {
     return {
       look: async (key, looking) => this.#read((now) => machine.look(this.#records.find(key, now), looking, now), true),
       fence: async (key, { token }) =>
-        this.#command(key, (record, now) => {
+        this.#runCommand(key, (record, now) => {
           const reply = { isTaken: false, record: machine.inspect(record, now).reply, isOwn: record?.token === token }
           return { record, reply }
         }),
-      withhold: async (key, own) => this.#command(key, (record, now) => machine.withhold(record, own, now)),
+      withhold: async (key, own) => this.#runCommand(key, (record, now) => machine.withhold(record, own, now)),
     }
   }
 
-  #command<Reply>(
+  #runCommand<Reply>(
     key: string,
     command: (record: StoredRecord | null, now: number) => machine.Change<Reply>,
     isUrgent?: boolean,
   ): Promise<Reply> {
     const write = () => {
-      const now = this.#records.now()
+      const now = this.#records.readClockMs()
       const found = this.#records.find(key, now)
       const { record, reply } = command(found, now)
       if (record !== null && record !== found) this.#records.write(key, record, found)
@@ -277,6 +281,6 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   }
 
   #read<Reply>(work: (now: number) => Reply, isUrgent?: boolean): Promise<Reply> {
-    return this.#line.run(() => this.#connection.read(() => work(this.#records.now())), isUrgent)
+    return this.#line.run(() => this.#connection.read(() => work(this.#records.readClockMs())), isUrgent)
   }
 }

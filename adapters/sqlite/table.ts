@@ -5,7 +5,7 @@ export const SCHEMA_VERSION = 1
 export const FORMAT = 1
 
 /** The qualified names of the tables, for SQL: in the opened file, not in an attached one. */
-function tablesOf(prefix: string) {
+function buildTableNames(prefix: string) {
   return {
     records: `main."${prefix}records"`,
     schema: `main."${prefix}schema"`,
@@ -21,7 +21,7 @@ function tablesOf(prefix: string) {
  * Each step has a row beside its record, gone with it, whatever removes that. One with an empty label is an operator's mark.
  */
 export function schemaSql(prefix: string): string {
-  const { records, schema, steps } = tablesOf(prefix)
+  const { records, schema, steps } = buildTableNames(prefix)
   return `
 CREATE TABLE ${records} (
   id INTEGER PRIMARY KEY,
@@ -71,17 +71,17 @@ const WRITTEN = [
 ]
 
 /** Read as REAL: at an integer that no number can be, `node:sqlite` would stop, and hide the other rows. */
-const number = (column: string) => `CAST(${column} AS REAL) AS ${column}`
+const buildRealColumnSql = (column: string) => `CAST(${column} AS REAL) AS ${column}`
 
-const READ = `key, state, token, fingerprint, ${['format', 'attempt', 'uncertain', 'lease_until', 'expires_at'].map(number)}`
+const READ = `key, state, token, fingerprint, ${['format', 'attempt', 'uncertain', 'lease_until', 'expires_at'].map(buildRealColumnSql)}`
 
 /** The statements on the tables; each is prepared on first use. */
 export function createTableStatements(prefix: string) {
-  const { records, schema, steps } = tablesOf(prefix)
+  const { records, schema, steps } = buildTableNames(prefix)
   const kept = WRITTEN.map((column) => `${column} = excluded.${column}`).join(', ')
   return {
     version: `SELECT version FROM ${schema}`,
-    read: `SELECT ${READ}, ${number('status')}, head, body FROM ${records} WHERE key = ?`,
+    read: `SELECT ${READ}, ${buildRealColumnSql('status')}, head, body FROM ${records} WHERE key = ?`,
     write:
       `INSERT INTO ${records} (key, ${WRITTEN.join(', ')}) VALUES (?${', ?'.repeat(WRITTEN.length)}) ` +
       `ON CONFLICT (key) DO UPDATE SET ${kept}`,
@@ -89,10 +89,10 @@ export function createTableStatements(prefix: string) {
     list: `SELECT id, ${READ} FROM ${records} WHERE id > ? ORDER BY id LIMIT ?`,
     /** The same of some keys, in their order; of an answer, whether there is a body, and if not, its head. */
     listScope:
-      `SELECT ${READ}, ${number('status')}, ` +
+      `SELECT ${READ}, ${buildRealColumnSql('status')}, ` +
       `CASE WHEN body IS NULL THEN head ELSE '["",[]]' END AS head, CASE WHEN body IS NOT NULL THEN x'' END AS body ` +
       `FROM ${records} WHERE key > ? AND key < ? ORDER BY key LIMIT ?`,
-    readSteps: `SELECT label, state, ${number('step_order')}, result FROM ${steps} WHERE key = ? ORDER BY position`,
+    readSteps: `SELECT label, state, ${buildRealColumnSql('step_order')}, result FROM ${steps} WHERE key = ? ORDER BY position`,
     dropSteps: `DELETE FROM ${steps} WHERE key = ?`,
     dropStep: `DELETE FROM ${steps} WHERE key = ? AND label = ?`,
     writeStep: `INSERT OR REPLACE INTO ${steps} (key, label, position, state, step_order, result) VALUES (?, ?, ?, ?, ?, ?)`,

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { isBusy, SqliteStoreError, storeError } from './errors.js'
 
-interface Waiting {
+interface WaitingCommand {
   /** Tries it again, in its own request's async context: it may be the application's work, and the timer is another's. */
   attempt(): void
   refuse(error: unknown): void
@@ -24,7 +24,7 @@ const NO_TURN =
  */
 export class WaitingLine {
   readonly #waitMs: number
-  readonly #line: Waiting[] = []
+  readonly #line: WaitingCommand[] = []
   #pauseMs = FIRST_PAUSE_MS
 
   /** `waitMs`: the longest that a command waits. */
@@ -49,23 +49,23 @@ export class WaitingLine {
     return new Promise((resolve, reject) => {
       const attempt = AsyncResource.bind(() => resolve(command()), 'once-per-key')
       this.#line.push({ attempt, refuse: (error) => reject(storeError(error)), until, isUrgent })
-      if (this.#line.length === 1) this.#tryIn(FIRST_PAUSE_MS)
+      if (this.#line.length === 1) this.#scheduleTry(FIRST_PAUSE_MS)
     })
   }
 
-  #tryIn(pauseMs: number): void {
+  #scheduleTry(pauseMs: number): void {
     this.#pauseMs = pauseMs
     // Random, so that competing processes do not collide again.
     setTimeout(() => this.#tryHead(), pauseMs * (0.5 + Math.random())).unref()
   }
 
   #tryHead(): void {
-    const head = this.#line[0] as Waiting
+    const head = this.#line[0] as WaitingCommand
     try {
       head.attempt()
     } catch (error) {
       if (isBusy(error) && performance.now() < head.until) {
-        this.#tryIn(Math.min(this.#pauseMs * 2, MOST_PAUSE_MS))
+        this.#scheduleTry(Math.min(this.#pauseMs * 2, MOST_PAUSE_MS))
         return
       }
       head.refuse(error)
@@ -73,7 +73,7 @@ export class WaitingLine {
     this.#line.shift()
     this.#refuseLate()
     // Lets other work run between two commands.
-    if (this.#line.length > 0) this.#tryIn(0)
+    if (this.#line.length > 0) this.#scheduleTry(0)
   }
 
   /**

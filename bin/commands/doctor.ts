@@ -10,20 +10,20 @@ import type { Target } from '../target.js'
 
 /** Exit code 1: something is red. */
 export async function runDoctor({ options }: CommandLine, target: Target): Promise<number> {
-  const findings = await findingsOf(target)
+  const findings = await collectFindings(target)
   if (options.json) printJson(findings)
   else for (const finding of findings) print(finding)
   return findings.some(({ color }) => color === 'red') ? 1 : 0
 }
 
-async function findingsOf(target: Target): Promise<readonly Finding[]> {
+async function collectFindings(target: Target): Promise<readonly Finding[]> {
   switch (target.kind) {
     case 'redis':
       return [...(await examineRedis(target)), ...(await examineRecords(target))]
     case 'postgres':
     case 'mysql':
     case 'sqlite': {
-      const { findings, hasTables } = await examined(target)
+      const { findings, hasTables } = await examineSqlDatabase(target)
       return hasTables ? [...findings, ...(await examineRecords(target))] : findings
     }
     case 'store':
@@ -31,7 +31,7 @@ async function findingsOf(target: Target): Promise<readonly Finding[]> {
   }
 }
 
-function examined(target: Exclude<Target, { readonly kind: 'redis' | 'store' }>) {
+function examineSqlDatabase(target: Exclude<Target, { readonly kind: 'redis' | 'store' }>) {
   if (target.kind === 'postgres') return examinePostgres(target)
   return target.kind === 'mysql' ? examineMySql(target) : examineSqlite(target)
 }

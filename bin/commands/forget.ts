@@ -17,11 +17,11 @@ export async function runForget({ rest, options }: CommandLine, target: Target):
   assertNameParts({ key, namespace, path })
   if (!isDryRun) assertCanAsk(options)
   const of = { scope, ...(namespace !== undefined && { namespace }) }
-  if (key === undefined) return ofScope(of, options, target)
-  return ofKey({ ...of, key, ...(path !== undefined && { path }) }, options, target)
+  if (key === undefined) return eraseScope(of, options, target)
+  return forgetKey({ ...of, key, ...(path !== undefined && { path }) }, options, target)
 }
 
-async function ofScope(of: ScopeName, options: Options, target: Target): Promise<number> {
+async function eraseScope(of: ScopeName, options: Options, target: Target): Promise<number> {
   const { 'dry-run': countsOnly = false, yes, json } = options
   const question = `Erase the answers of the scope ${stripControlCharacters(JSON.stringify(of.scope))}? Their retries get 409 answer_not_kept.`
   if (!countsOnly && !yes && !(await confirm(question))) return reportUnchanged(options, SAID_NO, { forgotten: 0 })
@@ -50,12 +50,12 @@ const UNREADABLE =
   'They are damaged, or a later version wrote them, and their answers may still be there: repeat it with the latest version; a damaged ' +
   'record stays until its retention ends, or until you delete it by hand in the store.'
 
-async function ofKey(name: RecordName, options: Options, target: Target): Promise<number> {
+async function forgetKey(name: RecordName, options: Options, target: Target): Promise<number> {
   const { remove: removes = false, 'dry-run': isDryRun, yes, json } = options
   const { store } = target
   const record = await readRecord(store, name)
   if (record === null) printPrefixNotice(target)
-  const why = whyNot(record, removes)
+  const why = findForgetObstacle(record, removes)
   if (record === null || record.state === 'in-flight' || why !== null) {
     return reportUnchanged(options, why ?? NO_RECORD, { forgotten: 0 })
   }
@@ -75,7 +75,7 @@ async function ofKey(name: RecordName, options: Options, target: Target): Promis
 }
 
 /** `null`: something can be forgotten. */
-function whyNot(record: IdempotencyRecord | null, removes: boolean): string | null {
+function findForgetObstacle(record: IdempotencyRecord | null, removes: boolean): string | null {
   if (record === null) return NO_RECORD
   if (record.state === 'in-flight' && record.leaseRemainingMs > 0) return 'it runs'
   if (record.state === 'in-flight' || (record.state === 'failed' && record.uncertain))

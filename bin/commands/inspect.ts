@@ -11,10 +11,12 @@ export async function runInspect(line: CommandLine, target: Target): Promise<num
   const { json, 'show-body': showsBody = false, derive: label } = line.options
   const record = await readRecord(target.store, name)
   if (record === null) printPrefixNotice(target)
-  const derived = record === null || label === undefined ? undefined : derivedIn(name, record, label)
+  const derived = record === null || label === undefined ? undefined : deriveKeyOfRecord(name, record, label)
   if (json)
-    printJson(record && { ...name, ...asJson(record, showsBody), ...(label !== undefined && { derivedKey: derived }) })
-  else if (record === null) console.log(whyNone(line))
+    printJson(
+      record && { ...name, ...toRecordJson(record, showsBody), ...(label !== undefined && { derivedKey: derived }) },
+    )
+  else if (record === null) console.log(describeMissingRecord(line))
   else {
     const shown = derived === null ? 'not known: the key is free, and bound to no request' : derived
     printRecord(name, record, showsBody, { 'derived key': shown })
@@ -22,7 +24,7 @@ export async function runInspect(line: CommandLine, target: Target): Promise<num
   return record === null || derived === null ? 1 : 0
 }
 
-function whyNone({ options: { namespace } }: CommandLine): string {
+function describeMissingRecord({ options: { namespace } }: CommandLine): string {
   return namespace === undefined
     ? 'There is no record of a request: the key is new, or its retention is over. For a runner say --namespace run.NAME, and for a ' +
         'webhook’s event --namespace webhook.'
@@ -30,7 +32,7 @@ function whyNone({ options: { namespace } }: CommandLine): string {
 }
 
 /** What `deriveKey(label)` returns to the handler of that record; `null`: the record is bound to no request any more. */
-function derivedIn(name: RecordName, { fingerprint }: IdempotencyRecord, label: string): string | null {
+function deriveKeyOfRecord(name: RecordName, { fingerprint }: IdempotencyRecord, label: string): string | null {
   return fingerprint === null ? null : deriveKey({ ...name, fingerprint }, label)
 }
 
@@ -44,8 +46,8 @@ export function printRecord(name: object, record: IdempotencyRecord, showsBody: 
     state: record.state,
     attempt: record.attempt,
     means: describeMeaning(record),
-    [isLapsed(record) ? 'lease ended' : 'lease ends']: leaseEndOf(record),
-    steps: stepsIn(record),
+    [isLapsed(record) ? 'lease ended' : 'lease ends']: computeLeaseEnd(record),
+    steps: describeSteps(record),
     fingerprint: record.fingerprint ?? undefined,
     ...more,
     status: answer === null || body === null ? undefined : isClosed ? 'sealed' : answer.status,
@@ -63,7 +65,7 @@ export function printRecord(name: object, record: IdempotencyRecord, showsBody: 
 }
 
 /** Labels and states, and never a result. */
-function stepsIn(record: IdempotencyRecord): string | undefined {
+function describeSteps(record: IdempotencyRecord): string | undefined {
   if (record.state === 'completed' || record.steps === undefined) return undefined
   return record.steps.map(({ label, state }) => `${label} ${state}`).join(', ')
 }
@@ -78,7 +80,7 @@ export function toOperatorsRecord(record: IdempotencyRecord): IdempotencyRecord 
 }
 
 /** The time of day, for a look into logs: by the clock of this machine, since a record tells only what is left. */
-function leaseEndOf(record: IdempotencyRecord): string | undefined {
+function computeLeaseEnd(record: IdempotencyRecord): string | undefined {
   return record.state === 'in-flight' ? new Date(Date.now() + record.leaseRemainingMs).toISOString() : undefined
 }
 
@@ -102,8 +104,8 @@ export function describeMeaning(record: IdempotencyRecord): string {
 }
 
 /** Bytes as text, and only where they are asked for. */
-function asJson(record: IdempotencyRecord, showsBody: boolean): object {
-  if (record.state === 'in-flight') return { ...toOperatorsRecord(record), leaseEndsAt: leaseEndOf(record) }
+function toRecordJson(record: IdempotencyRecord, showsBody: boolean): object {
+  if (record.state === 'in-flight') return { ...toOperatorsRecord(record), leaseEndsAt: computeLeaseEnd(record) }
   if (record.state !== 'completed' || record.answer === null) return record
   const { body, ...head } = record.answer
   if (body === null && isPlaceholder(head)) return { ...record, answer: { bodyBytes: null } }

@@ -16,7 +16,7 @@ export async function runList({ options }: CommandLine, target: Target): Promise
   const of = { scope, ...(namespace !== undefined && { namespace }) }
   const { total, shown } = await collectOldest(createEngine(target.store).listScopeRecords(of), options)
   if (total === 0) printPrefixNotice(target)
-  if (json) printJson({ total, records: shown.map(asJson) })
+  if (json) printJson({ total, records: shown.map(toListedRecordJson) })
   else if (total === 0) console.log(describeNoRecords(of))
   else printOldest(COLUMNS, total, shown)
   return shown.some(({ record }) => record === null) ? 1 : 0
@@ -44,7 +44,7 @@ function hasAnswer(record: IdempotencyRecord): boolean {
   return record.state === 'completed' && record.answer === null
 }
 
-function asJson({ record, retentionRemainingMs, ...name }: ScopeRecord): object {
+function toListedRecordJson({ record, retentionRemainingMs, ...name }: ScopeRecord): object {
   if (record === null) return { ...name, state: 'unreadable' }
   if (record.state !== 'completed') return { ...name, ...toOperatorsRecord(record), retentionRemainingMs }
   const { answer: _, ...shown } = record

@@ -16,14 +16,14 @@ export async function runResolve(line: CommandLine, target: Target): Promise<num
   const attempt = parseCount(options, 'attempt')
   if (attempt === undefined)
     throw new UsageError('--attempt N says which attempt you looked at: see once-per-key inspect.')
-  const outcome = outcomeIn(options)
+  const outcome = parseOutcome(options)
   await assertResolution({ ...name, attempt }, outcome)
   assertCanAsk(options)
 
   const record = await readRecord(store, name)
   if (record === null) printPrefixNotice(target)
   if (record === null || record.attempt !== attempt) {
-    return reportUnchanged(options, record === null ? NO_RECORD : goneOn(record), NOT_SETTLED)
+    return reportUnchanged(options, record === null ? NO_RECORD : describeNewerAttempt(record), NOT_SETTLED)
   }
   if (typeof outcome === 'object' && (await hasSealedAnswersWithoutKeys(target))) {
     const wayOut = 'set ONCE_PER_KEY_SEALING_KEYS, or settle it without an answer'
@@ -35,51 +35,52 @@ export async function runResolve(line: CommandLine, target: Target): Promise<num
   }
   if (!options.yes) {
     if (!options.json) printRecord(name, record, false)
-    if (!(await confirm(questionOf(kindOf(outcome), record)))) return reportUnchanged(options, SAID_NO, NOT_SETTLED)
+    if (!(await confirm(buildQuestion(getOutcomeKind(outcome), record))))
+      return reportUnchanged(options, SAID_NO, NOT_SETTLED)
   }
   const resolved = await createOperatorCommands(store).resolve({ ...name, attempt }, outcome)
-  if (!resolved.ok) return reportUnchanged(options, whyNot(resolved.record, attempt), NOT_SETTLED)
-  const forgotten = outcome === 'failed' ? stepsDone(record) : []
+  if (!resolved.ok) return reportUnchanged(options, describeRefusal(resolved.record, attempt), NOT_SETTLED)
+  const forgotten = outcome === 'failed' ? listDoneStepLabels(record) : []
   if (options.json) printJson({ settled: true, attempt, ...(forgotten.length > 0 && { forgottenSteps: forgotten }) })
   else
     console.log(
-      `Attempt ${attempt} ${RESULTS[kindOf(outcome)]}${toldOf(forgotten, 'was forgotten and runs', 'were forgotten and run')}`,
+      `Attempt ${attempt} ${RESULTS[getOutcomeKind(outcome)]}${describeForgottenSteps(forgotten, 'was forgotten and runs', 'were forgotten and run')}`,
     )
   return 0
 }
 
 /** The labels of the steps whose results are recorded: an operation that is settled as failed begins without them. */
-function stepsDone(record: IdempotencyRecord): string[] {
+function listDoneStepLabels(record: IdempotencyRecord): string[] {
   const { steps = [] } = record.state === 'completed' ? {} : record
   return steps.filter(({ state }) => state === 'done').map(({ label }) => label)
 }
 
-function toldOf(labels: readonly string[], one: string, several: string): string {
+function describeForgottenSteps(labels: readonly string[], one: string, several: string): string {
   if (labels.length === 0) return ''
   const which = labels.map((label) => stripControlCharacters(JSON.stringify(label))).join(', ')
   return ` The recorded step${labels.length === 1 ? '' : 's'} ${which} ${labels.length === 1 ? one : several} again.`
 }
 
-function questionOf(kind: keyof typeof QUESTIONS, record: IdempotencyRecord): string {
-  const done = kind === 'failed' ? stepsDone(record) : []
+function buildQuestion(kind: keyof typeof QUESTIONS, record: IdempotencyRecord): string {
+  const done = kind === 'failed' ? listDoneStepLabels(record) : []
   if (done.length === 0) return QUESTIONS[kind]
-  const told = toldOf(done, 'is forgotten and runs', 'are forgotten and run').trimStart()
+  const told = describeForgottenSteps(done, 'is forgotten and runs', 'are forgotten and run').trimStart()
   return `${told} To go on after what is recorded, say no, and use --rerun.\n${QUESTIONS[kind]}`
 }
 
-function goneOn({ attempt }: IdempotencyRecord): string {
+function describeNewerAttempt({ attempt }: IdempotencyRecord): string {
   return `it is at attempt ${attempt} by now`
 }
 
 /** Whoever was asked may have taken long to answer. */
-function whyNot(record: IdempotencyRecord | null, attempt: number): string {
-  if (record !== null && record.attempt !== attempt) return goneOn(record)
+function describeRefusal(record: IdempotencyRecord | null, attempt: number): string {
+  if (record !== null && record.attempt !== attempt) return describeNewerAttempt(record)
   return record?.state === 'in-flight'
     ? `it may still run: its lease lasts for ${formatDuration(record.leaseRemainingMs)} more`
     : `its outcome is known: it is ${record?.state ?? 'gone'}`
 }
 
-function kindOf(outcome: KnownOutcome): 'failed' | 'completed' | 'rerun' {
+function getOutcomeKind(outcome: KnownOutcome): 'failed' | 'completed' | 'rerun' {
   return typeof outcome === 'string' ? outcome : 'completed'
 }
 
@@ -98,7 +99,7 @@ const RESULTS = {
 const NOT_SETTLED = { settled: false }
 
 /** @throws UsageError */
-function outcomeIn(options: Options): KnownOutcome {
+function parseOutcome(options: Options): KnownOutcome {
   const { failed = false, completed = false, rerun = false, body } = options
   const status = parseCount(options, 'status')
   const type = options['content-type']

@@ -6,7 +6,7 @@ import { readSealingKeys } from '../target.js'
 /** Makes a key; or shows what those of the environment are called. The id goes to where it is no part of what is piped on. */
 export async function runSeal({ options: { ids, json } }: CommandLine): Promise<number> {
   if (ids) {
-    const known = readSealingKeys().map(idOf)
+    const known = readSealingKeys().map(computeKeyId)
     if (known.length === 0) throw new UsageError('ONCE_PER_KEY_SEALING_KEYS has no keys.')
     if (json) printJson(known)
     else for (const [i, id] of known.entries()) console.log(`${id}  ${i === 0 ? 'seals, and opens' : 'opens'}`)
@@ -21,7 +21,7 @@ export async function runSeal({ options: { ids, json } }: CommandLine): Promise<
   return 0
 }
 
-function idOf(key: string, index: number): string {
+function computeKeyId(key: string, index: number): string {
   try {
     return sealingKeyId(key)
   } catch {

@@ -5,7 +5,7 @@ import { printJson } from '../printed.js'
 import type { Target } from '../target.js'
 
 export async function printSchema({ options }: CommandLine): Promise<number> {
-  const sql = sqlFor(options)
+  const sql = buildSchemaSql(options)
   if (options.json) printJson({ sql })
   else process.stdout.write(sql)
   return 0
@@ -18,7 +18,7 @@ export async function runMigrate({ options }: CommandLine, target: Target): Prom
   return 0
 }
 
-function sqlFor({ for: kind = 'postgres', schema, prefix }: CommandLine['options']): string {
+function buildSchemaSql({ for: kind = 'postgres', schema, prefix }: CommandLine['options']): string {
   const other = kind === 'mysql' ? schema : prefix
   if (other !== undefined) throw new UsageError('--schema is for Postgres, and --prefix for MySQL.')
   if (kind === 'mysql') return MySqlStore.schemaSql({ prefix })

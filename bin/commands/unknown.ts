@@ -27,11 +27,11 @@ const COLUMNS: Columns<UnknownOutcome> = [
   ['key', ({ key }) => key],
   ['path', ({ path = '' }) => path],
   ['attempt', ({ record }) => `${record.attempt}`],
-  ['what happened', whatHappened],
+  ['what happened', describeUnknownOutcome],
   ['kept for', ({ retentionRemainingMs }) => formatDuration(retentionRemainingMs)],
 ]
 
-function whatHappened({ record }: UnknownOutcome): string {
+function describeUnknownOutcome({ record }: UnknownOutcome): string {
   return record.state === 'in-flight'
     ? `its owner has been silent for ${formatDuration(-record.leaseRemainingMs)} past its lease`
     : 'it failed, and may have had its effect'

@@ -59,10 +59,10 @@ export async function examineRecords(target: Target): Promise<Finding[]> {
     createYellowFinding,
     'Look at them with `once-per-key unknown`, and settle what no retry will.',
   )
-  return [settled, await readable(target)]
+  return [settled, await examineReadability(target)]
 }
 
-async function readable(target: Target): Promise<Finding> {
+async function examineReadability(target: Target): Promise<Finding> {
   let read = 0
   let unreadable = 0
   let reason = ''

@@ -13,23 +13,23 @@ type Settings = Readonly<Record<string, string>>
 /** Without the tables, of the server alone. */
 export async function examineMySql(target: MySqlTarget): Promise<{ findings: Finding[]; hasTables: boolean }> {
   const settings = {
-    ...(await settingsOf(target, 'SHOW GLOBAL VARIABLES')),
-    ...(await settingsOf(
+    ...(await readSettings(target, 'SHOW GLOBAL VARIABLES')),
+    ...(await readSettings(
       target,
       "SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'wsrep_cluster_size')",
     )),
   }
-  const store = await usable(target)
+  const store = await examineTables(target)
   const hasTables = store.color === 'green'
   const findings = [
     createGreenFinding('version', settings.version ?? 'unknown'),
-    role(settings),
+    examineRole(settings),
     store,
-    ...(hasTables ? [await sweeping(target)] : []),
-    durability(settings),
-    replication(settings),
-    connections(settings),
-    idleTransactions(settings),
+    ...(hasTables ? [await examineSweeping(target)] : []),
+    examineDurability(settings),
+    examineReplication(settings),
+    examineConnections(settings),
+    examineIdleTransactions(settings),
     await compareClock(async () => {
       const [row] = await target.rows(
         "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000 AS ms",
@@ -41,13 +41,13 @@ export async function examineMySql(target: MySqlTarget): Promise<{ findings: Fin
   return { findings, hasTables }
 }
 
-async function settingsOf(target: MySqlTarget, sql: string): Promise<Settings> {
+async function readSettings(target: MySqlTarget, sql: string): Promise<Settings> {
   const rows = await target.rows(sql)
   return Object.fromEntries(rows.map(({ Variable_name, Value }) => [Variable_name, String(Value)]))
 }
 
 /** As a command would find it: version, tables, engine, modes. */
-async function usable({ store }: MySqlTarget): Promise<Finding> {
+async function examineTables({ store }: MySqlTarget): Promise<Finding> {
   try {
     await store.inspect('once-per-key doctor')
     return createGreenFinding('tables', 'as the store needs them')
@@ -56,7 +56,7 @@ async function usable({ store }: MySqlTarget): Promise<Finding> {
   }
 }
 
-function role({ read_only }: Settings): Finding {
+function examineRole({ read_only }: Settings): Finding {
   const isReadOnly = read_only !== 'OFF'
   return createFindingIfBad(
     isReadOnly,
@@ -68,7 +68,7 @@ function role({ read_only }: Settings): Finding {
 }
 
 /** A row counts as none once it has expired; but as long as nobody sweeps, the table grows. */
-async function sweeping(target: MySqlTarget): Promise<Finding> {
+async function examineSweeping(target: MySqlTarget): Promise<Finding> {
   const [row] = await target.rows(
     `SELECT due_at = 0 AS never, due_at < (UNIX_TIMESTAMP() - 3600) * 1000 AS late FROM \`${target.prefix}sweeps\` WHERE id = 1`,
   )
@@ -78,7 +78,7 @@ async function sweeping(target: MySqlTarget): Promise<Finding> {
   return createFindingIfBad(row === undefined || Boolean(row.late), 'sweeping', found, createYellowFinding, wayOut)
 }
 
-function durability(settings: Settings): Finding {
+function examineDurability(settings: Settings): Finding {
   const { innodb_flush_log_at_trx_commit: flush, innodb_doublewrite: double, log_bin, sync_binlog } = settings
   const found = `innodb_flush_log_at_trx_commit ${flush}, innodb_doublewrite ${double}, sync_binlog ${sync_binlog}`
   const isWrong = flush !== '1' || double === 'OFF'
@@ -92,7 +92,7 @@ function durability(settings: Settings): Finding {
   return createFindingIfBad(log_bin === 'ON' && sync_binlog !== '1', 'durability', found, createYellowFinding, wayOut)
 }
 
-function replication(settings: Settings): Finding {
+function examineReplication(settings: Settings): Finding {
   const { log_bin, wsrep_cluster_size: members = '0' } = settings
   if (Number(members) > 1)
     return createGreenFinding('replication', `a Galera cluster of ${members}: write to one of them`)
@@ -105,7 +105,7 @@ function replication(settings: Settings): Finding {
   return createFindingIfBad(log_bin === 'ON' && !isSynchronous, 'replication', found, createYellowFinding, wayOut)
 }
 
-function connections({ Threads_connected: connected, max_connections: most }: Settings): Finding {
+function examineConnections({ Threads_connected: connected, max_connections: most }: Settings): Finding {
   const share = Number(connected) / Number(most)
   const found = `${connected} of ${most} in use`
   const wayOut = 'Where none is left, claims fail. Use smaller pools.'
@@ -113,7 +113,7 @@ function connections({ Threads_connected: connected, max_connections: most }: Se
   return createFindingIfBad(share > 0.8, 'connections', found, createYellowFinding, wayOut)
 }
 
-function idleTransactions({ idle_transaction_timeout: idle = '0', wait_timeout }: Settings): Finding {
+function examineIdleTransactions({ idle_transaction_timeout: idle = '0', wait_timeout }: Settings): Finding {
   const bound = idle === '0' ? Number(wait_timeout) : Number(idle)
   const wayOut =
     'A process that stands still in a transaction keeps its key locked for that long. Set idle_transaction_timeout (MariaDB) or ' +

@@ -24,22 +24,22 @@ const SETTINGS = `SELECT pg_catalog.current_setting('server_version') AS version
 
 /** Without the tables, of the server alone. */
 export async function examinePostgres(target: PostgresTarget): Promise<{ findings: Finding[]; hasTables: boolean }> {
-  const [settings] = await rowsOf(target, SETTINGS)
+  const [settings] = await queryRows(target, SETTINGS)
   const row = settings as Row
-  const schema = await revision(target)
+  const schema = await examineSchemaRevision(target)
   const hasTables = schema.color !== 'red'
   const findings = [
-    version(row),
-    role(row),
+    examineVersion(row),
+    examineRole(row),
     schema,
-    ...(hasTables ? [await sweeping(target)] : []),
-    durability(row),
-    replication(row),
-    connections(row),
-    idleTransactions(row),
-    await pooler(target),
+    ...(hasTables ? [await examineSweeping(target)] : []),
+    examineDurability(row),
+    examineReplication(row),
+    examineConnections(row),
+    examineIdleTransactions(row),
+    await examinePooler(target),
     await compareClock(async () => {
-      const [told] = await rowsOf(
+      const [told] = await queryRows(
         target,
         'SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000)::pg_catalog.text AS ms',
       )
@@ -50,11 +50,11 @@ export async function examinePostgres(target: PostgresTarget): Promise<{ finding
   return { findings, hasTables }
 }
 
-async function rowsOf({ pool }: PostgresTarget, text: string): Promise<Row[]> {
+async function queryRows({ pool }: PostgresTarget, text: string): Promise<Row[]> {
   return (await pool.query<Row>(text)).rows
 }
 
-function version({ version, version_number }: Row): Finding {
+function examineVersion({ version, version_number }: Row): Finding {
   return createFindingIfBad(
     Number(version_number) < 140_000,
     'version',
@@ -64,7 +64,7 @@ function version({ version, version_number }: Row): Finding {
   )
 }
 
-function role({ is_replica, read_only }: Row): Finding {
+function examineRole({ is_replica, read_only }: Row): Finding {
   if (is_replica === 'true') return createRedFinding('role', 'a replica', 'Give the address of the primary.')
   const wayOut = 'Sessions of this role, or database, are read-only: ALTER ROLE … RESET default_transaction_read_only.'
   return createFindingIfBad(
@@ -76,11 +76,11 @@ function role({ is_replica, read_only }: Row): Finding {
   )
 }
 
-async function revision(target: PostgresTarget): Promise<Finding> {
+async function examineSchemaRevision(target: PostgresTarget): Promise<Finding> {
   const [, known = ''] = /revision (\d+)/.exec(PostgresStore.schemaSql()) ?? []
   const wayOut = 'Run `once-per-key migrate`, or give the output of `once-per-key schema` to your migration tool.'
   try {
-    const [row] = await rowsOf(target, `SELECT revision FROM "${target.schema}".revision_v1()`)
+    const [row] = await queryRows(target, `SELECT revision FROM "${target.schema}".revision_v1()`)
     const found = `schema "${target.schema}" of revision ${row?.revision}, this version knows ${known}`
     return createFindingIfBad(
       Number(row?.revision) < Number(known),
@@ -95,8 +95,8 @@ async function revision(target: PostgresTarget): Promise<Finding> {
 }
 
 /** A row counts as none once it has expired; but as long as nobody sweeps, the table grows. */
-async function sweeping(target: PostgresTarget): Promise<Finding> {
-  const [row] = await rowsOf(
+async function examineSweeping(target: PostgresTarget): Promise<Finding> {
+  const [row] = await queryRows(
     target,
     `SELECT (due_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '1 hour'))::pg_catalog.text AS late,
       (due_at OPERATOR(pg_catalog.=) '-infinity')::pg_catalog.text AS never,
@@ -116,7 +116,7 @@ async function sweeping(target: PostgresTarget): Promise<Finding> {
   )
 }
 
-function durability({ fsync, full_page_writes }: Row): Finding {
+function examineDurability({ fsync, full_page_writes }: Row): Finding {
   const found = `fsync ${fsync}, full_page_writes ${full_page_writes}`
   return createFindingIfBad(
     fsync !== 'on' || full_page_writes !== 'on',
@@ -127,7 +127,7 @@ function durability({ fsync, full_page_writes }: Row): Finding {
   )
 }
 
-function replication({ replicas, synchronous }: Row): Finding {
+function examineReplication({ replicas, synchronous }: Row): Finding {
   if (replicas === '0')
     return createGreenFinding('replication', 'no replicas are seen, so no failover that loses commits')
   const found = `${replicas} replicas, synchronous_standby_names '${synchronous}'`
@@ -137,7 +137,7 @@ function replication({ replicas, synchronous }: Row): Finding {
   return createFindingIfBad(synchronous === '', 'replication', found, createYellowFinding, wayOut)
 }
 
-function connections({ connections, most_connections }: Row): Finding {
+function examineConnections({ connections, most_connections }: Row): Finding {
   const share = Number(connections) / Number(most_connections)
   const found = `${connections} of ${most_connections} in use`
   const wayOut = 'Where none is left, claims fail. Use smaller pools, or PgBouncer in transaction mode.'
@@ -149,7 +149,7 @@ function connections({ connections, most_connections }: Row): Finding {
  * A pooler shows its client another process than the server's own, and one that knows prepared statements gives them names
  * of its own.
  */
-async function pooler({ pool }: PostgresTarget): Promise<Finding> {
+async function examinePooler({ pool }: PostgresTarget): Promise<Finding> {
   const client = (await pool.connect()) as PoolClient & { readonly processID?: number | null }
   const name = 'once_per_key_doctor'
   try {
@@ -167,7 +167,7 @@ async function pooler({ pool }: PostgresTarget): Promise<Finding> {
   }
 }
 
-function idleTransactions({ idle }: Row): Finding {
+function examineIdleTransactions({ idle }: Row): Finding {
   const wayOut =
     'Transactions with a record set it for themselves. One of the application’s that is forgotten holds its locks for ever: set it for ' +
     'the application’s role, to a minute or so.'

@@ -18,19 +18,19 @@ export async function examineRedis({ servers }: RedisTarget): Promise<Finding[]>
   if (servers.length < 2) return found.flat()
   // In a cluster each master for itself.
   return found.flatMap((findings, i) =>
-    findings.map((finding) => ({ ...finding, about: `${nameOf(servers[i] as Redis)}: ${finding.about}` })),
+    findings.map((finding) => ({ ...finding, about: `${formatAddress(servers[i] as Redis)}: ${finding.about}` })),
   )
 }
 
 async function examineServer(redis: Redis): Promise<Finding[]> {
   const info = readInfo(await redis.info())
   return [
-    version(info),
-    role(info),
-    evictionPolicy(info),
-    memory(info),
-    persistence(info),
-    await replication(info, redis),
+    examineVersion(info),
+    examineRole(info),
+    examineEvictionPolicy(info),
+    examineMemory(info),
+    examinePersistence(info),
+    await examineReplication(info, redis),
     await compareClock(async () => {
       const [seconds, micros] = await redis.time()
       return Number(seconds) * 1_000 + Number(micros) / 1_000
@@ -39,7 +39,7 @@ async function examineServer(redis: Redis): Promise<Finding[]> {
   ]
 }
 
-function version(info: Info): Finding {
+function examineVersion(info: Info): Finding {
   const valkey = info.get('valkey_version')
   if (valkey !== undefined) return createGreenFinding('version', `Valkey ${valkey}`)
   const redis = info.get('redis_version') ?? 'unknown'
@@ -47,7 +47,7 @@ function version(info: Info): Finding {
   return createFindingIfBad(isOld, 'version', `Redis ${redis}`, createRedFinding, 'Use Redis 7 or later, or Valkey.')
 }
 
-function role(info: Info): Finding {
+function examineRole(info: Info): Finding {
   const isReplica = info.get('role') === 'slave'
   return createFindingIfBad(
     isReplica,
@@ -58,14 +58,14 @@ function role(info: Info): Finding {
   )
 }
 
-function evictionPolicy(info: Info): Finding {
+function examineEvictionPolicy(info: Info): Finding {
   const policy = info.get('maxmemory_policy') ?? 'unknown'
   const wayOut =
     'A record that is evicted is a payment made twice: CONFIG SET maxmemory-policy noeviction, and in redis.conf.'
   return createFindingIfBad(policy !== 'noeviction', 'eviction', policy, createRedFinding, wayOut)
 }
 
-function memory(info: Info): Finding {
+function examineMemory(info: Info): Finding {
   const used = Number(info.get('used_memory'))
   const limit = Number(info.get('maxmemory'))
   if (limit === 0) {
@@ -79,7 +79,7 @@ function memory(info: Info): Finding {
   return createFindingIfBad(share > 0.7, 'memory', found, createYellowFinding, wayOut)
 }
 
-function persistence(info: Info): Finding {
+function examinePersistence(info: Info): Finding {
   const isOn = info.get('aof_enabled') === '1'
   if (!isOn) {
     const wayOut =
@@ -96,7 +96,7 @@ function persistence(info: Info): Finding {
   )
 }
 
-async function replication(info: Info, redis: Redis): Promise<Finding> {
+async function examineReplication(info: Info, redis: Redis): Promise<Finding> {
   const replicas = Number(info.get('connected_slaves'))
   if (replicas === 0) return createGreenFinding('replication', 'no replicas, so no failover that loses writes')
   const [, least] = (await redis.config('GET', 'min-replicas-to-write').catch(() => [])) as string[]
@@ -111,6 +111,6 @@ function readInfo(text: string): Info {
   return new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name = '', value = '']) => [name, value]))
 }
 
-function nameOf({ options }: Redis): string {
+function formatAddress({ options }: Redis): string {
   return `${options.host}:${options.port}`
 }

@@ -30,10 +30,10 @@ export async function examineSqlite(target: SqliteTarget): Promise<{ findings: F
       createRedFinding,
       'Run `once-per-key migrate`, or start the application.',
     ),
-    journal(target),
-    intact(target),
-    ...(hasTables ? [sweeping(target)] : []),
-    await room(target),
+    examineJournalMode(target),
+    examineIntegrity(target),
+    ...(hasTables ? [examineSweeping(target)] : []),
+    await examineDiskSpace(target),
     await measureLatency(async () => get(target, 'SELECT count(*) AS found FROM main.sqlite_schema')),
   ]
   return { findings, hasTables }
@@ -43,14 +43,14 @@ function get({ database }: SqliteTarget, sql: string, ...values: string[]): unkn
   return (database.prepare(sql).get(...values) as { readonly found: unknown }).found
 }
 
-function journal(target: SqliteTarget): Finding {
+function examineJournalMode(target: SqliteTarget): Finding {
   const mode = get(target, 'SELECT journal_mode AS found FROM pragma_journal_mode()')
   const wayOut =
     'The store switches to WAL with its first command, unless something prevents it: a network file system does.'
   return createFindingIfBad(mode !== 'wal', 'journal', String(mode), createYellowFinding, wayOut)
 }
 
-function intact(target: SqliteTarget): Finding {
+function examineIntegrity(target: SqliteTarget): Finding {
   const said = String(get(target, 'SELECT quick_check AS found FROM pragma_quick_check LIMIT 1'))
   return createFindingIfBad(
     said !== 'ok',
@@ -61,7 +61,7 @@ function intact(target: SqliteTarget): Finding {
   )
 }
 
-function sweeping(target: SqliteTarget): Finding {
+function examineSweeping(target: SqliteTarget): Finding {
   const sql = `SELECT count(*) AS found FROM main."${target.prefix}records" WHERE expires_at <= ${Date.now()}`
   const expired = Number(get(target, sql))
   const wayOut =
@@ -69,7 +69,7 @@ function sweeping(target: SqliteTarget): Finding {
   return createFindingIfBad(expired > MOST_EXPIRED, 'sweeping', `${expired} expired rows`, createYellowFinding, wayOut)
 }
 
-async function room({ file }: SqliteTarget): Promise<Finding> {
+async function examineDiskSpace({ file }: SqliteTarget): Promise<Finding> {
   const { bavail, bsize } = await statfs(dirname(resolve(file)))
   const free = bavail * bsize
   return createFindingIfBad(

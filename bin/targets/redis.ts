@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import { RedisStore } from 'once-per-key/redis'
 import { loadDriver } from '../driver.js'
-import { CONNECT_MS, DRIVER_MS, describeError, withTimeLimit } from '../limits.js'
+import { awaitWithTimeLimit, CONNECT_MS, DRIVER_MS, describeError } from '../limits.js'
 
 export interface RedisTarget {
   readonly kind: 'redis'
@@ -27,24 +27,24 @@ export async function openRedis(url: string, prefix = DEFAULT_PREFIX): Promise<R
   const { default: ioredis } = await loadDriver('ioredis', () => import('ioredis'))
   // Not `ioredis.Redis`, which releases before 5.3 lack.
   const unconnected = new ioredis.default(url, { lazyConnect: true, ...OF_SERVER })
-  checkDatabase(unconnected)
-  const redis = await connected(unconnected)
-  await selected(redis)
-  if (!(await isCluster(redis))) return target(redis, prefix, [redis])
+  assertDatabaseNumber(unconnected)
+  const redis = await connectClient(unconnected)
+  await selectDatabase(redis)
+  if (!(await isCluster(redis))) return createRedisTarget(redis, prefix, [redis])
   const { host, port, username, password, tls } = redis.options
   redis.disconnect()
-  const cluster = await connected(
+  const cluster = await connectClient(
     new ioredis.Cluster([{ host: host as string, port: port as number }], {
       lazyConnect: true,
       clusterRetryStrategy: () => null,
       redisOptions: { username, password, tls, ...OF_SERVER } as object,
     }),
   )
-  return target(cluster, prefix, cluster.nodes('master'))
+  return createRedisTarget(cluster, prefix, cluster.nodes('master'))
 }
 
 /** ioredis takes what follows the host for a number, and crashes on another one. It may be a part of the password. */
-function checkDatabase({ options: { db } }: Redis): void {
+function assertDatabaseNumber({ options: { db } }: Redis): void {
   if (!Number.isNaN(db)) return
   throw new Error(
     'The URL of Redis names no database by its number, as redis://host/2 does: is a / of its password not written %2F?',
@@ -52,7 +52,7 @@ function checkDatabase({ options: { db } }: Redis): void {
 }
 
 /** ioredis stays in database 0 where it may not have the one of the URL: other records would be changed than were meant. */
-async function selected(redis: Redis): Promise<void> {
+async function selectDatabase(redis: Redis): Promise<void> {
   const { db = 0 } = redis.options
   if (db === 0) return
   try {
@@ -75,13 +75,13 @@ async function isCluster(redis: Redis): Promise<boolean> {
 }
 
 /** @throws an error with the cause, which ioredis tells as an event: its promise says that the connection is closed. */
-async function connected<Client extends Redis | Cluster>(client: Client): Promise<Client> {
+async function connectClient<Client extends Redis | Cluster>(client: Client): Promise<Client> {
   let cause: unknown
   client.on('error', (error: unknown) => {
     cause ??= error
   })
   try {
-    await withTimeLimit(CONNECT_MS, client.connect(), 'It did not answer')
+    await awaitWithTimeLimit(CONNECT_MS, client.connect(), 'It did not answer')
   } catch (error) {
     if (client.status !== 'end') client.disconnect()
     throw new Error(`Redis cannot be reached: ${describeError(cause ?? error)}`)
@@ -89,7 +89,7 @@ async function connected<Client extends Redis | Cluster>(client: Client): Promis
   return client
 }
 
-function target(client: Redis | Cluster, prefix: string, servers: readonly Redis[]): RedisTarget {
+function createRedisTarget(client: Redis | Cluster, prefix: string, servers: readonly Redis[]): RedisTarget {
   const store = new RedisStore({ client, prefix, prefixMayMeetOthers: true })
   const database = servers[0]?.options.db ?? 0
   return { kind: 'redis', store, prefix, database, servers, close: async () => client.disconnect() }

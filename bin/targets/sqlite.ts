@@ -12,10 +12,10 @@ export interface SqliteTarget {
 }
 
 /** What there must be: the tables; a file, which may have none yet; or nothing, since all is made. */
-export type MustHave = 'tables' | 'file' | 'nothing'
+export type FilePrerequisite = 'tables' | 'file' | 'nothing'
 
 export interface Access {
-  readonly mustHave: MustHave
+  readonly mustHave: FilePrerequisite
   /** Whether the command may change records. */
   readonly changes: boolean
 }
@@ -29,7 +29,7 @@ export async function openSqlite(
   if (mustHave !== 'nothing' && !existsSync(file)) throw new Error(`There is no file ${file}.`)
   // When a connection that may write is the last to close, SQLite moves the -wal file into the database. One that may
   // not would leave such a file behind where there is none.
-  const database = await opened(file, !changes && existsSync(`${file}-wal`))
+  const database = await openDatabase(file, !changes && existsSync(`${file}-wal`))
   const tables = database.prepare('SELECT 1 FROM main.sqlite_schema WHERE name = ?')
   if (mustHave === 'tables' && tables.get(`${prefix}records`) === undefined) {
     database.close()
@@ -41,7 +41,7 @@ export async function openSqlite(
 
 type Closable = SqliteDatabase & { close(): unknown }
 
-async function opened(file: string, readOnly: boolean): Promise<Closable> {
+async function openDatabase(file: string, readOnly: boolean): Promise<Closable> {
   const builtIn = process.getBuiltinModule('node:sqlite') as
     | { readonly DatabaseSync: new (file: string, options: { readonly readOnly: boolean }) => Closable }
     | undefined

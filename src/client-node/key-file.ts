@@ -17,16 +17,16 @@ export function useKeyFile(folder: string): KeyStorage {
   const fileOf = (name: string) => join(folder, `${createHash('sha256').update(name).digest('hex')}.key`)
   return {
     async getItem(name) {
-      return readFile(fileOf(name), 'utf8').catch(unlessIs('ENOENT'))
+      return readFile(fileOf(name), 'utf8').catch(ignoreErrorCode('ENOENT'))
     },
     async setItem(name, key) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const draft = join(folder, `${randomUUID()}.draft`)
       try {
-        await written(draft, key)
+        await writeNewFile(draft, key)
         // Whole or not at all, and never over another process's: that one's requests may be on their way.
-        await link(draft, fileOf(name)).catch(unlessIs('EEXIST'))
-        await synced(folder)
+        await link(draft, fileOf(name)).catch(ignoreErrorCode('EEXIST'))
+        await syncFolder(folder)
       } finally {
         await rm(draft, { force: true })
       }
@@ -37,7 +37,7 @@ export function useKeyFile(folder: string): KeyStorage {
   }
 }
 
-async function written(path: string, text: string): Promise<void> {
+async function writeNewFile(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx', 0o600)
   try {
     await file.writeFile(text)
@@ -48,7 +48,7 @@ async function written(path: string, text: string): Promise<void> {
 }
 
 /** The name of a new file, too, must survive a power failure. Windows cannot open a folder, and does it by itself. */
-async function synced(folder: string): Promise<void> {
+async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const opened = await open(folder, 'r')
   try {
@@ -58,7 +58,7 @@ async function synced(folder: string): Promise<void> {
   }
 }
 
-function unlessIs(code: string): (error: NodeJS.ErrnoException) => null {
+function ignoreErrorCode(code: string): (error: NodeJS.ErrnoException) => null {
   return (error) => {
     if (error.code !== code) throw error
     return null

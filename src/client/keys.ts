@@ -92,15 +92,15 @@ export function createKeyring(keys: Keys): Keyring {
         // Without locks, another client may have stored its own key meanwhile, or removed this one.
         if (kept !== key) return isAgain && (kept ?? found) == null ? [] : search(true)
         used.set(operation, key)
-        return dated(key, !known && found == null)
+        return parseKeyTimes(key, !known && found == null)
       }
-      return (await inTurn(name, signal, () => search())) as Key
+      return (await runWithLock(name, signal, () => search())) as Key
     },
 
     async end(operation, signal, refused, isSettled) {
       if (typeof keys === 'function') return true // There is nothing to remove.
       const name = PREFIX + operation
-      return inTurn(name, signal, async () => {
+      return runWithLock(name, signal, async () => {
         const stored = await keys.getItem(name)
         const key = refused ?? used.get(operation) ?? stored
         const hasJoiner = async () => refused && (await keys.getItem(PREFIX + key)) != null
@@ -138,13 +138,13 @@ function createKey(offsetMs: number): string {
   return offsetMs ? `${key}-${now + offsetMs}` : key
 }
 
-function dated(key: string, isNew: boolean): Key {
+function parseKeyTimes(key: string, isNew: boolean): Key {
   const madeAt = +key.slice(0, 13)
   return [key, madeAt, +(key.split('-')[5] ?? madeAt), isNew]
 }
 
 /** One client after the other, where the platform has locks. */
-async function inTurn<Result>(name: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
+async function runWithLock<Result>(name: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
   // A silent storage must not hold the lock when its call has ended. Nobody reads what is returned then.
   const turn = () => runWithTimeLimit(2147483647, signal, work)
   // In a sandboxed frame there are locks, and each request is denied. What failed in `work` fails again.

@@ -16,7 +16,7 @@ export interface TryResult {
   readonly cause?: unknown
 }
 
-type Answered = TryResult & { readonly response: Response }
+type CompleteTryResult = TryResult & { readonly response: Response }
 
 const LONGEST_BACKOFF_MS = 8_000
 const HALF_FIRST_BACKOFF_MS = 250
@@ -25,8 +25,8 @@ const HALF_FIRST_BACKOFF_MS = 250
  * Also if the answer was too large to keep: the operation has succeeded. A redirect may lead to a login page, so it counts only as a
  * stored response: a guard in front of the middleware does not replay.
  */
-export function hasHappened(reply: TryResult): reply is Answered {
-  return (isReplayed(reply) ? /^[23]/ : /^2/).test(statusOf(reply)) || reply.problem?.code === 'answer_not_kept'
+export function hasHappened(reply: TryResult): reply is CompleteTryResult {
+  return (isReplayed(reply) ? /^[23]/ : /^2/).test(getDirectStatus(reply)) || reply.problem?.code === 'answer_not_kept'
 }
 
 /** Whether an earlier try had done it, and this is its stored response. */
@@ -38,7 +38,7 @@ export function isReplayed({ response }: TryResult): boolean {
  * Whether a later try would get the same response. The server decides if it says so. Otherwise a later try may help
  * after a missing response, overload, or a server error.
  */
-export function isFinal(reply: TryResult): reply is Answered {
+export function isFinal(reply: TryResult): reply is CompleteTryResult {
   const { response, problem } = reply
   if (!response) return false
   const word = response.headers.get('X-Should-Retry')
@@ -48,11 +48,11 @@ export function isFinal(reply: TryResult): reply is Answered {
 
 /** Whether this try certainly had no effect: the handler refused, or a server in front of it. */
 export function isCertainRefusal(reply: TryResult): boolean {
-  return /^4(?!08|99)/.test(statusOf(reply))
+  return /^4(?!08|99)/.test(getDirectStatus(reply))
 }
 
 /** Empty if it does not tell. A redirect that was followed may lead to a login page, or may come after an effect. */
-function statusOf({ response }: TryResult): string {
+function getDirectStatus({ response }: TryResult): string {
   return response && !response.redirected ? `${response.status}` : ''
 }
 

@@ -51,14 +51,14 @@ export function tryOnce(
   return runWithTimeLimit(limitMs, callers, async (signal) => {
     try {
       const response = await send(request.url, { ...request, signal })
-      return { response, problem: problemIn(await response.clone().text(), response) }
+      return { response, problem: parseProblem(await response.clone().text(), response) }
     } catch (cause) {
       return { cause }
     }
   })
 }
 
-function problemIn(text: string, { headers }: Response): Problem | undefined {
+function parseProblem(text: string, { headers }: Response): Problem | undefined {
   if (!/problem\+json/i.test(`${headers.get('Content-Type')}`)) return
   try {
     const value = JSON.parse(text)

@@ -48,7 +48,7 @@ type Nothing = undefined | void
  * @throws TypeError, which says what is not JSON.
  */
 export function encodeStrictJson(value: unknown): string {
-  return jsonText(value, true)
+  return encodeJsonText(value, true)
 }
 
 /**
@@ -59,7 +59,7 @@ export function encodeStrictJson(value: unknown): string {
  * @throws TypeError, which says what has no JSON form.
  */
 export function encodeLooseJson(value: unknown): string {
-  return jsonText(value, false)
+  return encodeJsonText(value, false)
 }
 
 /** @throws SyntaxError; not the parser's own, which would quote what is stored. */
@@ -95,7 +95,7 @@ export function parseJsonExactly(text: string): unknown {
   const marked = markInexactNumbers(text, mark)
   if (marked === text) return parsed
   const holder = { parsed: JSON.parse(marked) as unknown }
-  unmarkNumbers(holder, mark)
+  replaceMarkedNumbers(holder, mark)
   return holder.parsed
 }
 
@@ -113,7 +113,7 @@ function markInexactNumbers(text: string, mark: string): string {
       continue
     }
     const end = endOfNumber(text, at)
-    const exact = end - at < SHORTEST ? null : inexactForm(text.slice(at, end))
+    const exact = end - at < SHORTEST ? null : findInexactForm(text.slice(at, end))
     if (exact !== null) {
       pieces.push(text.slice(copied, at), '"', mark, exact, '"')
       copied = end
@@ -154,7 +154,7 @@ function isDigit(code: number): boolean {
 }
 
 /** The normal form of a number that a double does not hold; `null`: a double holds it. */
-function inexactForm(number: string): string | null {
+function findInexactForm(number: string): string | null {
   const written = String(Number(number))
   if (written === number) return null
   const form = toNormalForm(number)
@@ -175,12 +175,12 @@ function toNormalForm(number: string): string {
   let to = digits.length
   while (to > from && digits[to - 1] === '0') to--
   if (from === to) return '0'
-  const power = withoutLeadingZeros(exponent)
+  const power = removeLeadingZeros(exponent)
   if (power.length > 16) return number.toLowerCase()
   return `${sign}${digits.slice(from, to)}e${Number(power) + digits.length - to - fraction.length}`
 }
 
-function withoutLeadingZeros(exponent: string): string {
+function removeLeadingZeros(exponent: string): string {
   const sign = exponent.startsWith('-') ? '-' : ''
   let from = /^[+-]/.test(exponent) ? 1 : 0
   while (exponent[from] === '0' && from < exponent.length - 1) from++
@@ -188,7 +188,7 @@ function withoutLeadingZeros(exponent: string): string {
 }
 
 /** In place, without recursion, because a client chooses how deep it is. */
-function unmarkNumbers(root: object, mark: string): void {
+function replaceMarkedNumbers(root: object, mark: string): void {
   const open: object[] = [root]
   for (
     let holder = open.pop() as Record<string, unknown> | undefined;
@@ -204,11 +204,11 @@ function unmarkNumbers(root: object, mark: string): void {
   }
 }
 
-function jsonText(value: unknown, isStrict: boolean): string {
+function encodeJsonText(value: unknown, isStrict: boolean): string {
   const text: string | undefined = JSON.stringify(value, function (this: Holder, name, member: unknown) {
     const given = this[name]
-    if (isStrict && !Object.is(given, member)) throw notJson(given) // It has a `toJSON`.
-    if (!hasJsonForm(member, isStrict) || (member === undefined && Array.isArray(this))) throw notJson(given)
+    if (isStrict && !Object.is(given, member)) throw notJsonError(given) // It has a `toJSON`.
+    if (!hasJsonForm(member, isStrict) || (member === undefined && Array.isArray(this))) throw notJsonError(given)
     return member
   })
   return text ?? ''
@@ -225,7 +225,7 @@ function hasJsonForm(value: unknown, isStrict: boolean): boolean {
     case 'function':
       return false
     case 'object':
-      return value === null || isPlain(value) || (!isStrict && showsItsMembers(value))
+      return value === null || isPlain(value) || (!isStrict && hasOnlyOwnMembers(value))
     default:
       return true
   }
@@ -253,7 +253,7 @@ function isRootOfRealm(prototype: object): boolean {
 }
 
 /** Whether an object of a class has members of its own, and no others: JSON would leave out those of its class. */
-function showsItsMembers(value: object): boolean {
+function hasOnlyOwnMembers(value: object): boolean {
   if (Array.isArray(value)) return true
   if (Object.prototype.toString.call(value) !== '[object Object]' || Object.keys(value).length === 0) return false
   let each: object | null = Object.getPrototypeOf(value)
@@ -264,7 +264,7 @@ function showsItsMembers(value: object): boolean {
   return true
 }
 
-function notJson(seen: unknown): TypeError {
+function notJsonError(seen: unknown): TypeError {
   const what = typeof seen === 'number' ? String(seen) : describeKind(seen)
   return new TypeError(`it is, or contains, ${what}, which is not JSON`)
 }

@@ -21,11 +21,11 @@ export function ignoreRejection(value: unknown): void {
 
 /** The same where nobody waits for the result: what `next` throws changes nothing of ours, and is thrown where nothing of ours runs. */
 export function runAfterwards<Value>(value: MaybePromise<Value>, next: (value: Value) => void): void {
-  if (value instanceof Promise) void value.then((later) => safely(next, later))
-  else safely(next, value)
+  if (value instanceof Promise) void value.then((later) => callAndThrowLater(next, later))
+  else callAndThrowLater(next, value)
 }
 
-function safely<Value>(next: (value: Value) => void, value: Value): void {
+function callAndThrowLater<Value>(next: (value: Value) => void, value: Value): void {
   try {
     next(value)
   } catch (error) {

@@ -183,17 +183,17 @@ export function isKeptIn(store: Store, inner: Store): boolean {
   return store.around !== undefined && isKeptIn(store.around.store, inner)
 }
 
-type ResultOf = Pick<SentOperation, 'recordKey' | 'fingerprint'> & Pick<StepChange, 'label'>
+type StepResultReference = Pick<SentOperation, 'recordKey' | 'fingerprint'> & Pick<StepChange, 'label'>
 
 /** The result of a step as the innermost store receives it. */
-export function toKeptResult({ around }: Store, of: ResultOf, result: Uint8Array): Uint8Array {
+export function toKeptResult({ around }: Store, of: StepResultReference, result: Uint8Array): Uint8Array {
   if (around === undefined) return result
   const kept = around.resultToKeep?.(of.recordKey, of.fingerprint, of.label, result) ?? result
   return toKeptResult(around.store, of, kept)
 }
 
 /** The other way round. */
-export function toShownResult({ around }: Store, of: ResultOf, kept: Uint8Array): Uint8Array {
+export function toShownResult({ around }: Store, of: StepResultReference, kept: Uint8Array): Uint8Array {
   if (around === undefined) return kept
   const inner = toShownResult(around.store, of, kept)
   return around.resultToShow?.(of.recordKey, of.fingerprint, of.label, inner) ?? inner

@@ -3,7 +3,7 @@ import type { RequestRun } from '../http/index.js'
 
 type Next = (error?: unknown) => void
 type HandleError = (this: unknown, error: unknown, req: IncomingMessage, res: ServerResponse, next: Next) => unknown
-type RunOf = (req: IncomingMessage) => Pick<RequestRun, 'reportError'> | undefined
+type RunLookup = (req: IncomingMessage) => Pick<RequestRun, 'reportError'> | undefined
 
 /** The members of Express's router layers that are used: this method calls an error handler (Express 5 and 4). */
 interface Layer {
@@ -29,7 +29,7 @@ interface Router {
  * An error that no layer receives is answered by Express itself, by the error's status. So that there always is a layer, the
  * application gets one more behind its own, which passes each error on.
  */
-export function watchErrors(req: IncomingMessage, runOf: RunOf): void {
+export function watchErrors(req: IncomingMessage, runOf: RunLookup): void {
   const { app } = req as { app?: App }
   if (app === undefined) return
   // Express 4 throws if `app.router` is read.
@@ -47,7 +47,7 @@ function passOn(error: unknown, _req: IncomingMessage, _res: ServerResponse, nex
   next(error)
 }
 
-function patchLayers(layer: Layer | undefined, runOf: RunOf): void {
+function patchLayers(layer: Layer | undefined, runOf: RunLookup): void {
   const layers: Layer = layer === undefined ? {} : Object.getPrototypeOf(layer)
   const name = layers.handleError === undefined ? 'handle_error' : 'handleError'
   const handleError = layers[name]

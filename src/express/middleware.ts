@@ -88,8 +88,8 @@ export function idempotency<Req extends IncomingMessage>(
   // Express takes a function of four parameters for an error handler.
   const middleware = (req: IncomingMessage, res: ServerResponse, next: Next): void => {
     if (typeof res?.setHeader !== 'function') refuseMount(FOR, [req, res, next])
-    else if (typeof next !== 'function') throw nextMissing()
-    else protect(req, res, isWithoutErrorParameter(req, next) ? answeringErrors(res, next) : next)
+    else if (typeof next !== 'function') throw nextMissingError()
+    else protect(req, res, isWithoutErrorParameter(req, next) ? createErrorSendingNext(res, next) : next)
   }
   return Object.assign(middleware, pickControls(engine))
 }
@@ -97,7 +97,7 @@ export function idempotency<Req extends IncomingMessage>(
 /** Fastify would register it as a plugin, without a request, and start unprotected; Hono and Koa give no `next` here. */
 const FOR = '`idempotency` of once-per-key is middleware for Express, Connect and node:http'
 
-function nextMissing(): IdempotencyError {
+function nextMissingError(): IdempotencyError {
   return new IdempotencyError(
     'arguments_invalid',
     'The middleware was called without `next`, by which it goes on to the handler, so nothing ran. On plain node:http call ' +
@@ -106,10 +106,10 @@ function nextMissing(): IdempotencyError {
 }
 
 /** It would take an error for a request to handle: unprotected, or for the second time. */
-function answeringErrors(res: ServerResponse, next: Next): Next {
+function createErrorSendingNext(res: ServerResponse, next: Next): Next {
   return (error) => {
     if (error === undefined) return next()
-    console.error(errorUnheard(error))
+    console.error(errorNotPassedError(error))
     if (res.headersSent) return void res.destroy()
     // The handler may have announced a body.
     for (const name of [...bodyHeaders, 'content-length']) res.removeHeader(name)
@@ -117,7 +117,7 @@ function answeringErrors(res: ServerResponse, next: Next): Next {
   }
 }
 
-function errorUnheard(cause: unknown): IdempotencyError {
+function errorNotPassedError(cause: unknown): IdempotencyError {
   return new IdempotencyError(
     'arguments_invalid',
     'The callback of the middleware takes no error, so it was not called with this one, and the client got 500. On plain node:http ' +
@@ -136,9 +136,15 @@ export function createProtection<Req extends IncomingMessage>(
   const sender = new ExpressReplacementSender(engine)
   return (req, res, next, onAnswered) => {
     if (isBuffered(res)) return next(mountedTwiceError())
-    const exchange: Exchange<Req & Extended> = { req: req as Req & Extended, res, next, sender, onAnswered }
+    const exchange: Exchange<Req & ExpressProperties> = {
+      req: req as Req & ExpressProperties,
+      res,
+      next,
+      sender,
+      onAnswered,
+    }
     try {
-      const decided = engine.decide(factsOf(exchange.req))
+      const decided = engine.decide(createNodeFacts(exchange.req))
       if (decided instanceof Promise) {
         decided.then((decision) => carryOut(decision, exchange)).catch((error) => passError(error, exchange))
       } else carryOut(decided, exchange)
@@ -157,8 +163,8 @@ interface Exchange<Req extends IncomingMessage> {
   readonly onAnswered: OnAnswered | undefined
 }
 
-function factsOf<Req extends IncomingMessage & Extended>(req: Req): NodeFacts<Req> {
-  return new NodeFacts(req, req, req.originalUrl ?? req.url ?? '', parsedBody(req))
+function createNodeFacts<Req extends IncomingMessage & ExpressProperties>(req: Req): NodeFacts<Req> {
+  return new NodeFacts(req, req, req.originalUrl ?? req.url ?? '', resolveParsedBody(req))
 }
 
 /** Sends what is not the handler's own answer. One for all requests of a middleware. */
@@ -187,7 +193,7 @@ class ExpressReplacementSender<Req extends IncomingMessage> implements Replaceme
 }
 
 /** Runs the handler, or answers in its place. */
-function carryOut<Req extends IncomingMessage & Extended>(decision: Decision, exchange: Exchange<Req>): void {
+function carryOut<Req extends IncomingMessage & ExpressProperties>(decision: Decision, exchange: Exchange<Req>): void {
   const { res, next } = exchange
   if (decision.action === 'bypass') next()
   else if (decision.action === 'execute') {
@@ -199,15 +205,15 @@ function carryOut<Req extends IncomingMessage & Extended>(decision: Decision, ex
 }
 
 /** From now on the handler writes to a held response. If it cannot be held, the run has ended before it began. */
-function holdResponse<Req extends IncomingMessage & Extended>(
+function holdResponse<Req extends IncomingMessage & ExpressProperties>(
   run: RequestRun,
   extraHeaders: HeaderPairs,
   { req, res, next, sender }: Exchange<Req>,
 ): boolean {
-  watchErrors(req, runOf)
+  watchErrors(req, findRun)
   try {
-    asDictionary(req)
-    asDictionary(res)
+    ensureDictionaryMode(req)
+    ensureDictionaryMode(res)
     new BufferedResponse(req, res, run, extraHeaders, sender, next)
     req.idempotency = run.context
     req[RUN] = run
@@ -218,16 +224,16 @@ function holdResponse<Req extends IncomingMessage & Extended>(
   }
 }
 
-function answer<Req extends IncomingMessage & Extended>(
+function answer<Req extends IncomingMessage & ExpressProperties>(
   decision: Replacement,
   { req, res, sender, onAnswered }: Exchange<Req>,
 ): void {
-  asDictionary(res)
+  ensureDictionaryMode(res)
   const sent = sender.send(decision, req, res, decision.extraHeaders)
   onAnswered?.(sent, decision.action === 'replay')
 }
 
-function passError(error: unknown, { req, next }: Exchange<IncomingMessage & Extended>): void {
+function passError(error: unknown, { req, next }: Exchange<IncomingMessage & ExpressProperties>): void {
   // On plain node:http: what a handler throws synchronously. Without an error, `next` would call the handler again.
   reportError(req, error)
   next(error ?? nothingThrownError(error))
@@ -236,23 +242,23 @@ function passError(error: unknown, { req, next }: Exchange<IncomingMessage & Ext
 const NONE: HeaderPairs = []
 
 /** The handler threw it, or passed it on. */
-export function reportError(req: IncomingMessage & Extended, error: unknown): void {
+export function reportError(req: IncomingMessage & ExpressProperties, error: unknown): void {
   req[RUN]?.reportError(error)
 }
 
 /** The handler is called again. */
-export function forgetError(req: IncomingMessage & Extended): void {
+export function forgetError(req: IncomingMessage & ExpressProperties): void {
   req[RUN]?.forgetError()
 }
 
 /** The handler sends a stream as its success: should that break, the response is not the handler's refusal. */
-export function reportStreamReturned(req: IncomingMessage & Extended): void {
+export function reportStreamReturned(req: IncomingMessage & ExpressProperties): void {
   req[RUN]?.willNotRefuse()
 }
 
 type Next = (err?: unknown) => void
 
-function runOf(req: IncomingMessage & Extended): RequestRun | undefined {
+function findRun(req: IncomingMessage & ExpressProperties): RequestRun | undefined {
   return req[RUN]
 }
 
@@ -260,7 +266,7 @@ function runOf(req: IncomingMessage & Extended): RequestRun | undefined {
 const RUN = Symbol('run')
 
 /** What is read of a request besides Node's own properties, and what is added to it. */
-interface Extended {
+interface ExpressProperties {
   [RUN]?: RequestRun
   idempotency?: IdempotencyContext | undefined
   readonly originalUrl?: string
@@ -278,7 +284,7 @@ interface Extended {
  * mark `{}` is a body of two bytes, of a parser of the application's own; of more bytes, nobody can tell (`null`), since Express 5's parsers
  * have no mark there either. On Express 5 and Connect, `req.rawBody` says whether it is.
  */
-function parsedBody(req: IncomingMessage & Extended): unknown {
+function resolveParsedBody(req: IncomingMessage & ExpressProperties): unknown {
   const { app, body, _body, rawBody, rawHeaders = [], headers } = req
   if (_body === true || !isEmptyObject(body)) return body
   const isExpress4 = app?._router !== undefined
@@ -302,7 +308,7 @@ function refuseBegun(res: ServerResponse, next: Next): void {
  * avoids that; every emitter has the property that is deleted here. Does nothing without Express. Without it a first request
  * takes 1.5 times the CPU (Node 20.20, Express 5, the memory store, slices that alternate in one run).
  */
-function asDictionary(message: IncomingMessage | ServerResponse): void {
+function ensureDictionaryMode(message: IncomingMessage | ServerResponse): void {
   if (SHARES_HIDDEN_CLASSES) return
   const prototype = Object.getPrototypeOf(message)
   if (prototype === ServerResponse.prototype || prototype === IncomingMessage.prototype) return

@@ -45,7 +45,7 @@ export class FastifyAnswer implements AnswerBuffer {
 
   onError(error: unknown): void {
     if (!this.#isGiven) this.#run.reportError(error)
-    else if (this.#isOut) this.#notSent(error)
+    else if (this.#isOut) this.#onSendingFailed(error)
     else this.#run.stopped()
   }
 
@@ -79,15 +79,15 @@ export class FastifyAnswer implements AnswerBuffer {
     raw.once('close', whenClosed)
     const over = (step: () => void) => {
       raw.off('close', whenClosed)
-      this.#safely(step)
+      this.#runSafely(step)
     }
     readResponseBody(toWebStream(payload, closed.signal), this.#run, head.contentType, head.length).then(
-      (body) => over(() => this.#collected(head, body, done)),
-      (error: Error) => over(() => this.#broken(error, done)),
+      (body) => over(() => this.#onBodyCollected(head, body, done)),
+      (error: Error) => over(() => this.#onBodyBroken(error, done)),
     )
   }
 
-  #collected(head: ReplyHead, body: ResponseBody, done: Done): void {
+  #onBodyCollected(head: ReplyHead, body: ResponseBody, done: Done): void {
     const { raw } = this.#reply
     // Written below Fastify meanwhile. What follows a head that was written can only be a stream.
     if (raw.headersSent && this.#entry === undefined) {
@@ -104,7 +104,7 @@ export class FastifyAnswer implements AnswerBuffer {
   }
 
   /** The source has failed. An error page follows, unless something was written already. */
-  #broken(error: Error, done: Done): void {
+  #onBodyBroken(error: Error, done: Done): void {
     const { raw } = this.#reply
     this.#isGiven = false
     if (raw.writableEnded) return
@@ -127,14 +127,14 @@ export class FastifyAnswer implements AnswerBuffer {
     const { status, statusMessage, headers } = head.toWireHead(changed, payload)
     const settled = this.#run.settle({ status, statusMessage, headers, body: isKept ? bytes : null })
     this.#entry?.onReceived(null)
-    if (settled instanceof Promise) this.#whenStored(settled, head, payload, done)
+    if (settled instanceof Promise) this.#sendWhenStored(settled, head, payload, done)
     else this.#sendOut(payload, done)
   }
 
-  #whenStored(settled: Promise<unknown>, head: ReplyHead, payload: unknown, done: Done): void {
+  #sendWhenStored(settled: Promise<unknown>, head: ReplyHead, payload: unknown, done: Done): void {
     this.#response.discardWrites()
     void settled.then(() =>
-      this.#safely(() => {
+      this.#runSafely(() => {
         this.#response.acceptWrites()
         head.restore()
         this.#sendOut(payload, done)
@@ -148,7 +148,7 @@ export class FastifyAnswer implements AnswerBuffer {
   }
 
   /** Nobody calls this: what is thrown ends the response, and not the process. */
-  #safely(step: () => void): void {
+  #runSafely(step: () => void): void {
     try {
       step()
     } catch (error) {
@@ -173,13 +173,13 @@ export class FastifyAnswer implements AnswerBuffer {
     try {
       done(null, payload)
     } catch (error) {
-      if (this.#isOut) this.#notSent(error)
+      if (this.#isOut) this.#onSendingFailed(error)
       done(error as Error)
     }
   }
 
   /** The run was settled with an answer that cannot be sent: an error page follows. */
-  #notSent(error: unknown): void {
+  #onSendingFailed(error: unknown): void {
     this.#isOut = false
     this.#isGiven = false
     this.#reply.log.error({ err: error }, 'a stored answer could not be sent')
@@ -203,7 +203,7 @@ export class FastifyAnswer implements AnswerBuffer {
   }
 
   onTransactionEnd(): void {
-    this.#entry?.unpatch()
+    this.#entry?.unpatchReply()
     this.#entry = undefined
   }
 }
@@ -274,7 +274,7 @@ class ReplyCheckpoint {
     this.#head.restore()
   }
 
-  unpatch(): void {
+  unpatchReply(): void {
     Reflect.deleteProperty(this.#reply, 'send')
     Reflect.deleteProperty(this.#reply, 'then')
   }

@@ -72,11 +72,11 @@ export class ReplyHead {
     const chunk = this.mayHaveBody ? payload || undefined : undefined
     const head = createResponseHead(this.status, this.statusMessage, headers)
     const beginning = { isExplicit: true, by: 'end', chunk, encoding: undefined } as const
-    return toWireHead(this.#reply.request.raw, this.#allWith(payload), head, beginning)
+    return toWireHead(this.#reply.request.raw, this.#completeHeaders(payload), head, beginning)
   }
 
   /** As Fastify completes them. */
-  #allWith(payload: unknown): HeaderMap {
+  #completeHeaders(payload: unknown): HeaderMap {
     if (this.status === 204 || this.status === 304) return this.headers
     const isSent = typeof payload === 'string' || Buffer.isBuffer(payload)
     return { ...this.headers, 'content-length': ['content-length', isSent ? Buffer.byteLength(payload) : 0] }

@@ -63,10 +63,10 @@ export function toStoredHead(
   before: Headers | undefined,
 ): Omit<Answer, 'body'> {
   const all = [...headers]
-  return { status, statusMessage: statusText, headers: before === undefined ? all : changedAfter(before, all) }
+  return { status, statusMessage: statusText, headers: before === undefined ? all : pickChangedHeaders(before, all) }
 }
 
-function changedAfter(before: Headers, headers: [string, string][]): [string, string][] {
+function pickChangedHeaders(before: Headers, headers: [string, string][]): [string, string][] {
   const cookies = before.getSetCookie()
   return headers.filter(([name, value]) =>
     name === 'set-cookie' ? !cookies.includes(value) : before.get(name) !== value || bodyHeaders.has(name),
@@ -108,8 +108,8 @@ export function rebuildResponse(
       own.append(name, value) // The handler may have links of its own.
     else own.set(name, value)
   }
-  return new Response(isEmpty ? null : (body as Sendable), { status, statusText, headers: own })
+  return new Response(isEmpty ? null : (body as SendableBody), { status, statusText, headers: own })
 }
 
 /** Stores and streams never hold shared memory. */
-type Sendable = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>
+type SendableBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>

@@ -34,7 +34,7 @@ import {
 } from './answer.js'
 import { createRequestFacts, type FetchCall } from './request.js'
 
-type Execute = Extract<Decision, { action: 'execute' }>
+type ExecuteDecision = Extract<Decision, { action: 'execute' }>
 /** What to send according to the record, instead of the handler's answer. */
 type Replacement = Exclude<RequestEnd, { action: 'send' }>
 type Handler = (run: RequestRun) => Promise<Response> | Response
@@ -50,7 +50,7 @@ function createReplacementResponse<Req>(
 }
 
 /** A response that was read completely and passed to the run. */
-interface Given {
+interface SettledResponse {
   readonly response: ResponseParts
   readonly bytes: Uint8Array
   readonly settled: MaybePromise<RequestEnd>
@@ -65,12 +65,12 @@ class FetchExecution<Req> implements AnswerBuffer {
   readonly #before: Headers | undefined
   #hasReturned = false
   /** A transaction's answer: nothing that the handler does later changes it. */
-  #given: Given | undefined
+  #given: SettledResponse | undefined
   /** A transaction's answer that is being read. */
   #reading: ResponseParts | undefined
   readonly answersByReturning = true
 
-  constructor(engine: RequestEngine<Req>, { run, extraHeaders = [] }: Execute, call: FetchCall<Req>) {
+  constructor(engine: RequestEngine<Req>, { run, extraHeaders = [] }: ExecuteDecision, call: FetchCall<Req>) {
     this.#engine = engine
     this.#run = run
     this.#extraHeaders = extraHeaders
@@ -106,7 +106,7 @@ class FetchExecution<Req> implements AnswerBuffer {
     this.#run.reportError(error)
     const settled = await this.#run.fail()
     if (settled.action === 'send') throw error
-    return this.#other(settled)
+    return this.#createReplacement(settled)
   }
 
   async #answer(returned: Response): Promise<Response> {
@@ -116,40 +116,40 @@ class FetchExecution<Req> implements AnswerBuffer {
     }
     const response = readResponse(returned)
     if (isSentByNode(response)) {
-      await this.#run.settle({ ...this.#headOf(response), body: null }) // Nobody has seen it, and it may be a success.
+      await this.#run.settle({ ...this.#toStoredHead(response), body: null }) // Nobody has seen it, and it may be a success.
       return returned
     }
-    const body = await this.#responseBody(response)
+    const body = await this.#readResponseBody(response)
     if (body.kind === 'whole') return this.#send(this.#give(response, body.bytes))
-    const stream = createStreamedBody(this.#run, this.#headOf(response), body, this.#call.request.signal)
+    const stream = createStreamedBody(this.#run, this.#toStoredHead(response), body, this.#call.request.signal)
     return rebuildResponse(response, stream, this.#call.request.method, this.#extraHeaders)
   }
 
-  #headOf(response: ResponseParts): Omit<Answer, 'body'> {
+  #toStoredHead(response: ResponseParts): Omit<Answer, 'body'> {
     return toStoredHead(response, this.#before)
   }
 
-  #responseBody(response: ResponseParts): Promise<ResponseBody> {
+  #readResponseBody(response: ResponseParts): Promise<ResponseBody> {
     const body = this.#call.request.method === 'HEAD' ? null : response.body // After HEAD none is sent.
     return readResponseBody(body, this.#run, response.headers.get('Content-Type'))
   }
 
-  #give(response: ResponseParts, bytes: Uint8Array): Given {
+  #give(response: ResponseParts, bytes: Uint8Array): SettledResponse {
     const isKept = this.#run.keepsBody(bytes.byteLength, response.headers.get('Content-Type'))
-    const answer: Answer = { ...this.#headOf(response), body: isKept ? bytes : null }
+    const answer: Answer = { ...this.#toStoredHead(response), body: isKept ? bytes : null }
     return { response, bytes, settled: this.#run.settle(answer) }
   }
 
-  #send({ response, bytes, settled }: Given): MaybePromise<Response> {
+  #send({ response, bytes, settled }: SettledResponse): MaybePromise<Response> {
     this.#run.stopped()
     return whenever(settled, (end) =>
       end.action === 'send'
         ? rebuildResponse(response, bytes, this.#call.request.method, this.#extraHeaders)
-        : this.#other(end),
+        : this.#createReplacement(end),
     )
   }
 
-  #other(decided: Replacement): Response {
+  #createReplacement(decided: Replacement): Response {
     return createReplacementResponse(this.#engine, this.#call, decided, this.#extraHeaders, this.#before)
   }
 
@@ -166,22 +166,22 @@ class FetchExecution<Req> implements AnswerBuffer {
 
   /** The Response that the work returns is the answer, or its `reply`, which needs no waiting. */
   onWorkResolved(value: unknown): MaybePromise<void> {
-    if (isReply(value)) this.#replied(value)
-    else if (isResponse(value)) return this.#responded(value)
+    if (isReply(value)) this.#settleWithReply(value)
+    else if (isResponse(value)) return this.#settleWithResponse(value)
   }
 
-  #replied({ status, body, headers }: Reply): void {
+  #settleWithReply({ status, body, headers }: Reply): void {
     const response = new Response(null, { status, headers: headers.map(([name, value]) => [name, value]) })
     this.#given = this.#give(response, body ?? new Uint8Array(0))
   }
 
   /** It stays unread, for code that reads it later. */
-  async #responded(value: Response): Promise<void> {
+  async #settleWithResponse(value: Response): Promise<void> {
     if (!canBeBuffered(value)) return
     const copy = readResponseCopy(value)
     if (isSentByNode(copy)) throw transactionStreamedError()
     this.#reading = copy
-    const body = await this.#responseBody(copy)
+    const body = await this.#readResponseBody(copy)
     if (this.#reading !== copy) return // The transaction was rolled back meanwhile.
     const isKept = body.kind === 'whole' && this.#run.keepsBody(body.bytes.byteLength, copy.headers.get('Content-Type'))
     if (!isKept) throw transactionStreamedError()
@@ -207,7 +207,7 @@ export async function handleFetchRequest<Req, Passed>(
   const decided = engine.decide(facts instanceof Promise ? await facts : facts)
   if (!(decided instanceof Promise) && decided.action === 'bypass') return await passes()
   const platform = { waitUntil: call.waitUntil() }
-  let over = nothing
+  let over = doNothing
   waitFor(platform, () => new Promise((resolve) => (over = resolve))) // A client that leaves must not end its handler.
   try {
     const decision = decided instanceof Promise ? await decided : decided
@@ -234,6 +234,6 @@ export async function handleFetchRequest<Req, Passed>(
   }
 }
 
-function nothing(): void {}
+function doNothing(): void {}
 
 const RUNNING = new WeakSet<Request>()

@@ -67,12 +67,12 @@ export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonl
     )
   }
 
-  function once<Rest extends readonly unknown[], Req extends Request>(
+  function wrapHandler<Rest extends readonly unknown[], Req extends Request>(
     handler: FetchHandler<Rest, Req>,
     ...more: readonly unknown[]
   ): (request: Req, ...rest: Rest) => Promise<Response> {
     if (typeof handler !== 'function') return refuseMount(WRAPS, [handler, ...more]) as never
-    if (options.scope === undefined) throw scopeMissing()
+    if (options.scope === undefined) throw scopeMissingError()
     return (request, ...rest) =>
       isRequest(request)
         ? answer({ request, rest }, (context) => handler(request, context, ...rest))
@@ -89,7 +89,7 @@ export function idempotency(options: FetchIdempotencyOptions, ...plugin: readonl
     return answer({ request, rest: [], told }, (context) => handler(request, context), terms.waitUntil)
   }
 
-  return Object.assign(once, {
+  return Object.assign(wrapHandler, {
     handle,
     ...pickControls(engine),
   })
@@ -107,7 +107,7 @@ async function refuseCall(...args: readonly unknown[]): Promise<never> {
   return refuseMount(FOR, args) as never
 }
 
-function scopeMissing(): IdempotencyError {
+function scopeMissingError(): IdempotencyError {
   return new IdempotencyError(
     'options_invalid',
     'once(handler) needs the option `scope`: a function of the request that returns the merchant account. To pass it with each call, ' +

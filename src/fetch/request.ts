@@ -37,7 +37,7 @@ export function createRequestFacts<Req>(
   const { request } = call
   const rawHeaders = [...request.headers].flat()
   if (!engine.readsBody({ method: request.method, rawHeaders })) return new FetchFacts(call, rawHeaders, UNREAD)
-  return bytesOf(call).then((bytes) => {
+  return readBodyBytes(call).then((bytes) => {
     if (isBodyLost(bytes, request)) throw bodyConsumedError()
     return new FetchFacts(call, rawHeaders, readBody(bytes, call, rawHeaders))
   })
@@ -68,7 +68,7 @@ class FetchFacts<Req> implements RequestFacts<Req> {
   }
 
   get target(): string {
-    return targetOf(this.#fetched)
+    return getRequestTarget(this.#fetched)
   }
 
   isAbandoned(): boolean {
@@ -79,14 +79,18 @@ class FetchFacts<Req> implements RequestFacts<Req> {
 const UNREAD: ReadBody = { body: undefined, bodyWasRead: true }
 
 /** Path and query, in URL normal form. */
-function targetOf({ url }: Request): string {
+function getRequestTarget({ url }: Request): string {
   const [withoutFragment = ''] = url.split('#', 1)
   return withoutFragment.slice(new URL(url).origin.length)
 }
 
 /** `null`: it is too large; `undefined`: there is none. */
-function bytesOf({ request, maxBodyBytes, keptBody }: FetchCall<unknown>): Promise<Uint8Array | null | undefined> {
-  return isBodyConsumed(request) ? keptBytes(keptBody) : readBodyCopy(request, maxBodyBytes)
+function readBodyBytes({
+  request,
+  maxBodyBytes,
+  keptBody,
+}: FetchCall<unknown>): Promise<Uint8Array | null | undefined> {
+  return isBodyConsumed(request) ? readKeptBytes(keptBody) : readBodyCopy(request, maxBodyBytes)
 }
 
 /** Of whichever copy of Fetch. */
@@ -104,7 +108,7 @@ export function isBodyLost(bytes: Uint8Array | null | undefined, { headers }: Re
   return bytes !== null && !bytes?.byteLength && Number(headers.get('Content-Length')) > 0
 }
 
-async function keptBytes(keptBody: FetchCall<unknown>['keptBody']): Promise<Uint8Array> {
+async function readKeptBytes(keptBody: FetchCall<unknown>['keptBody']): Promise<Uint8Array> {
   const bytes = keptBody === undefined ? null : await keptBody()
   if (bytes === null) throw bodyConsumedError()
   return bytes

@@ -61,10 +61,10 @@ export function idempotency<E extends Env>(
       request: c.req.raw,
       asked: c,
       maxBodyBytes,
-      keptBody: () => keptBody(c),
-      headers: () => headersBefore(c),
+      keptBody: () => readKeptBody(c),
+      headers: () => copyEarlierHeaders(c),
       sendsThrown: false, // Hono handles what is thrown only if it is an Error.
-      waitUntil: () => waitUntilOf(c),
+      waitUntil: () => findWaitUntil(c),
     }
     const passes = async (): Promise<undefined> => void (await next())
     const wasFinalized = c.finalized
@@ -74,7 +74,7 @@ export function idempotency<E extends Env>(
       if (isAnswered) return failUnrun(run, c)
       c.set('idempotency', run.context)
       await next()
-      if (!c.finalized) throw notFinalized()
+      if (!c.finalized) throw notFinalizedError()
       run.reportError(c.error) // `app.onError` has handled it.
       return c.res
     })
@@ -92,7 +92,7 @@ const FOR = '`idempotency` of once-per-key/hono is middleware for Hono'
  * The response's headers before the handler. Not read from `c.res`, which would make a response: Hono sets the headers of an earlier
  * response over the handler's own. A copy, because @hono/node-server's Response shares the headers that it is given.
  */
-function headersBefore(c: Context): Headers {
+function copyEarlierHeaders(c: Context): Headers {
   return new Headers(c.newResponse(null, 200).headers)
 }
 
@@ -103,18 +103,18 @@ async function failUnrun(run: RequestRun, c: Context): Promise<Response> {
 }
 
 /** As Hono without this middleware; `c.res` would be an empty 200. */
-function notFinalized(): Error {
+function notFinalizedError(): Error {
   return new Error('Context is not finalized. Did you forget to return a Response object or `await next()`?')
 }
 
 /** Hono keeps what `c.req.json()` and similar functions have read; a parsed form no longer has its bytes. */
-async function keptBody({ req }: Context): Promise<Uint8Array | null> {
+async function readKeptBody({ req }: Context): Promise<Uint8Array | null> {
   const { json, text, arrayBuffer, blob } = req.bodyCache
   return (json ?? text ?? arrayBuffer ?? blob) === undefined ? null : new Uint8Array(await req.arrayBuffer())
 }
 
 /** Workers and other platforms that stop after a response have one; otherwise Hono throws, which costs more than a claim in memory. */
-function waitUntilOf(c: Context): WaitUntil | undefined {
+function findWaitUntil(c: Context): WaitUntil | undefined {
   try {
     const { executionCtx } = c
     return (pending) => executionCtx.waitUntil(pending)

@@ -53,7 +53,7 @@ export class KoaAnswer implements AnswerBuffer {
   /** Rejects with what the handler threw, for the application's error handling. */
   async runHandler(next: Next): Promise<void> {
     try {
-      await this.#outlivingClient(next)
+      await this.#runIgnoringDisconnect(next)
     } catch (thrown) {
       const error = thrown ?? nothingThrownError(thrown)
       this.#run.reportError(error)
@@ -63,13 +63,13 @@ export class KoaAnswer implements AnswerBuffer {
     const { headerSent, res, respond } = this.#ctx
     if (this.#isGiven) this.#run.stopped()
     const isKoas = respond !== false && !headerSent && !res.writableEnded
-    if (isKoas && !this.#isGiven) await this.#give(await this.#readBody())
+    if (isKoas && !this.#isGiven) await this.#settleRun(await this.#readBody())
   }
 
   async #readBody(): Promise<ResponseBody> {
     try {
-      const body = this.#responseBody()
-      return body instanceof Promise ? await this.#outlivingClient(() => body) : body
+      const body = this.#readContextBody()
+      return body instanceof Promise ? await this.#runIgnoringDisconnect(() => body) : body
     } catch (error) {
       // Written below Koa meanwhile: no error page follows.
       if (this.#ctx.headerSent) this.#ctx.res.destroy()
@@ -79,7 +79,7 @@ export class KoaAnswer implements AnswerBuffer {
   }
 
   /** Koa's watcher of the connection would answer with an error page: a held response looks as if its client were there. */
-  async #outlivingClient<Result>(work: () => Promise<Result>): Promise<Result> {
+  async #runIgnoringDisconnect<Result>(work: () => Promise<Result>): Promise<Result> {
     const ctx = this.#ctx
     const { onerror } = ctx
     ctx.onerror = (error) => {
@@ -93,24 +93,24 @@ export class KoaAnswer implements AnswerBuffer {
     }
   }
 
-  #responseBody(): MaybePromise<ResponseBody> {
+  #readContextBody(): MaybePromise<ResponseBody> {
     const body = takeBody(this.#ctx)
     if (body instanceof Uint8Array) return { kind: 'whole', bytes: body }
     const { 'content-type': type, 'content-length': length } = getHeaderMap(this.#ctx.res)
     return readResponseBody(body, this.#run, type?.[1].toString() ?? null, length?.[1].toString())
   }
 
-  async #give(body: ResponseBody): Promise<void> {
+  async #settleRun(body: ResponseBody): Promise<void> {
     putBody(this.#ctx, body)
     // Written below Koa while the body was read: the held response settles the run.
     if (this.#ctx.headerSent || body.kind !== 'whole') return
-    const answer = this.#answer(body.bytes)
+    const answer = this.#createAnswer(body.bytes)
     const settled = this.#run.settle(answer)
     this.#run.stopped()
     if (!(settled instanceof Promise)) return
     // Whatever is set while it is stored is undone.
     const asGiven = new HeadSnapshot(this.#ctx.res)
-    const notes = notesIn(this.#ctx.response)
+    const notes = getKoaFields(this.#ctx.response)
     this.#response.discardWrites()
     await settled
     const isEnded = this.#response.acceptWrites()
@@ -128,22 +128,22 @@ export class KoaAnswer implements AnswerBuffer {
     res.end(bytes)
   }
 
-  #answer(bytes: Uint8Array): Answer {
+  #createAnswer(bytes: Uint8Array): Answer {
     this.#isGiven = true
-    const { status, statusMessage, headers } = this.#head(bytes)
+    const { status, statusMessage, headers } = this.#createHead(bytes)
     return { status, statusMessage, headers, body: this.#response.isBodyKept(bytes) ? bytes : null }
   }
 
   /** In the bytes that Node sends before Koa's body. */
-  #head(bytes: Uint8Array): ResponseHead {
+  #createHead(bytes: Uint8Array): ResponseHead {
     const { message, status, body, req, res } = this.#ctx
     const statusMessage = message === STATUS_CODES[status] ? '' : message
-    const head = createResponseHead(status, statusMessage, this.#headers(bytes))
+    const head = createResponseHead(status, statusMessage, this.#computeHeaders(bytes))
     const chunk = bytes.byteLength === 0 ? undefined : typeof body === 'string' ? body : bytes
     return toWireHead(req, getHeaderMap(res), head, { isExplicit: false, by: 'end', chunk, encoding: undefined })
   }
 
-  #headers({ byteLength }: Uint8Array): HeaderPairs {
+  #computeHeaders({ byteLength }: Uint8Array): HeaderPairs {
     const { body, method, res } = this.#ctx
     const headers = diffHeaders(this.#before, getHeaderMap(res), body === null || method === 'HEAD')
     if (body !== undefined || byteLength === 0) return headers
@@ -154,7 +154,7 @@ export class KoaAnswer implements AnswerBuffer {
 
   onTransactionBegin(): void {
     if (this.#isGiven) throw transactionLateError()
-    this.#notes = notesIn(this.#ctx.response)
+    this.#notes = getKoaFields(this.#ctx.response)
   }
 
   onRollback(): void {
@@ -165,24 +165,24 @@ export class KoaAnswer implements AnswerBuffer {
   /** The answer is in `ctx`, if anything was set since. Synchronous, unless it is a stream. */
   onWorkResolved(): MaybePromise<void> {
     const { response } = this.#ctx
-    if (Object.entries(notesIn(response)).every(([name, value]) => this.#notes[name] === value)) return
+    if (Object.entries(getKoaFields(response)).every(([name, value]) => this.#notes[name] === value)) return
     const isStream = isStreamedBody(this.#ctx.body)
-    return whenever(this.#responseBody(), (body) => {
+    return whenever(this.#readContextBody(), (body) => {
       if (body.kind !== 'whole' || (isStream && !this.#response.isBodyKept(body.bytes)))
         throw transactionStreamedError()
       putBody(this.#ctx, body)
-      void this.#run.settle(this.#answer(body.bytes)) // Resolves after the COMMIT.
+      void this.#run.settle(this.#createAnswer(body.bytes)) // Resolves after the COMMIT.
     })
   }
 }
 
 function restoreNotes({ response }: Context, notes: Readonly<Record<string, unknown>>): void {
-  for (const name of Object.keys(notesIn(response))) Reflect.deleteProperty(response, name)
+  for (const name of Object.keys(getKoaFields(response))) Reflect.deleteProperty(response, name)
   Object.assign(response, notes)
 }
 
 /** Koa's own fields of a response: its body, and whether status and body were set. */
-function notesIn(response: object): Record<string, unknown> {
+function getKoaFields(response: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(response).filter(([name]) => name.startsWith('_')))
 }
 
@@ -191,22 +191,22 @@ const EMPTY = new Set([204, 205, 304])
 
 /** What Koa would send for `ctx.body`: bytes, or a stream of them. */
 function takeBody(ctx: Context): Uint8Array | ReadableStream<Uint8Array> {
-  if (sendsNothing(ctx)) {
+  if (isSentWithoutBody(ctx)) {
     if (!EMPTY.has(ctx.status)) announceLength(ctx)
     return NO_BYTES
   }
-  const body: unknown = ctx.body === undefined ? phraseOf(ctx) : ctx.body
+  const body: unknown = ctx.body === undefined ? setReasonPhraseBody(ctx) : ctx.body
   if (body === null) {
     ctx.remove('Content-Type') // As Koa does, after earlier middleware.
     return NO_BYTES
   }
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array && Buffer.isBuffer(body)) return body
-  return isStreamedBody(body) ? toWebStream(body) : jsonOf(ctx, body)
+  return isStreamedBody(body) ? toWebStream(body) : setJsonBody(ctx, body)
 }
 
 /** Then Koa reads nothing of `ctx.body`, and destroys it if it is a stream. */
-function sendsNothing({ status, method }: Context): boolean {
+function isSentWithoutBody({ status, method }: Context): boolean {
   return EMPTY.has(status) || method === 'HEAD'
 }
 
@@ -221,7 +221,7 @@ function announceLength(ctx: Context): void {
  * If no body was set, Koa sends the reason phrase: it is set as the body, so that earlier middleware sees what it will
  * see with a replay. Not with 404, where earlier middleware renders a page if there is no body.
  */
-function phraseOf(ctx: Context): string {
+function setReasonPhraseBody(ctx: Context): string {
   const { status, message } = ctx
   const phrase = message || String(status)
   if (status === 404) return phrase
@@ -233,7 +233,7 @@ function phraseOf(ctx: Context): string {
 }
 
 /** An object becomes text once: these bytes are stored and sent, and earlier middleware sees them, as it does with a replay. */
-function jsonOf(ctx: Context, body: unknown): Buffer {
+function setJsonBody(ctx: Context, body: unknown): Buffer {
   const bytes = Buffer.from(JSON.stringify(body))
   const hasType = getHeaderValue(ctx.res, 'content-type') !== undefined
   ctx.body = bytes
@@ -247,7 +247,7 @@ const NO_BYTES = Buffer.alloc(0)
 
 /** Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them. */
 function putBody(ctx: Context, held: ResponseBody): void {
-  if (!isStreamedBody(ctx.body) || sendsNothing(ctx)) return
+  if (!isStreamedBody(ctx.body) || isSentWithoutBody(ctx)) return
   const length = getHeaderValue(ctx.res, 'content-length')
   ctx.body = toNodePayload(held, ctx.res)
   if (length !== undefined && !ctx.headerSent) ctx.res.setHeader('Content-Length', length)

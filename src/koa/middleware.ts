@@ -45,7 +45,7 @@ export function idempotency(options: IdempotencyOptions<Context>, ...plugin: rea
   async function protect(ctx: Context, next: Next, ...more: readonly unknown[]): Promise<void> {
     if (typeof ctx?.onerror !== 'function') return refuseMount(FOR, [ctx, next, ...more])
     assertNotBuffered(ctx.res)
-    const decided = engine.decide(new NodeFacts(ctx.req, ctx, ctx.originalUrl, bodyOf(ctx)))
+    const decided = engine.decide(new NodeFacts(ctx.req, ctx, ctx.originalUrl, getParsedBody(ctx)))
     const decision = decided instanceof Promise ? await decided : decided
     switch (decision.action) {
       case 'bypass':
@@ -72,7 +72,7 @@ export function idempotency(options: IdempotencyOptions<Context>, ...plugin: rea
 
 const FOR = '`idempotency` of once-per-key/koa is middleware for Koa'
 
-interface Parsed {
+interface ParsedKoaRequest {
   readonly body?: unknown
   /** Of `koa-bodyparser` and `@koa/bodyparser`: the text; `undefined`: the parser has left the body alone. */
   readonly rawBody?: unknown
@@ -82,8 +82,8 @@ interface Parsed {
  * Koa's body parsers keep the body there. Those that have `rawBody` set `{}` also on a request that they leave alone, whose body something
  * else may have read, perhaps into `rawBody`: then `{}` would be the body of every such request.
  */
-function bodyOf({ req, request }: Context): unknown {
-  const { body, rawBody } = request as Parsed
+function getParsedBody({ req, request }: Context): unknown {
+  const { body, rawBody } = request as ParsedKoaRequest
   if (!('rawBody' in request) || !isEmptyObject(body)) return body
   if (rawBody === undefined) return undefined
   return hasContent(rawBody) ? resolveEmptyBody(req) : body

@@ -30,30 +30,30 @@ export interface RouteProtection {
   onError(call: NestCall, error: unknown): void
   /** The handler has returned a `StreamableFile`. */
   onStreamReturned(call: NestCall, source: Readable): void
-  idle(): Promise<void>
+  waitUntilIdle(): Promise<void>
 }
 
 /** Each request is claimed once: controllers and methods both add the interceptor, and those around it may call it again. */
 const CLAIMS = new WeakMap<object, Promise<SentAnswer | null>>()
 
 function claimOnce(request: object, claim: () => Promise<SentAnswer | null>): Promise<SentAnswer | null> {
-  const claimed = CLAIMS.get(request) ?? claim()
-  CLAIMS.set(request, claimed)
-  return claimed
+  const claimRequest = CLAIMS.get(request) ?? claim()
+  CLAIMS.set(request, claimRequest)
+  return claimRequest
 }
 
 export function createExpressProtection(options: NestOptions): RouteProtection {
   const engine = createRequestEngine(options) as unknown as RequestEngine<IncomingMessage>
   const protect = createProtection(engine)
   return {
-    idle: () => engine.idle(),
+    waitUntilIdle: () => engine.idle(),
     claim: ({ request, response, next }, own) =>
       claimOnce(request, async () => {
         const putBack = takeHeaders(response, own, (name, value) => response.setHeader(name, value))
-        const answered = await withoutRun(() => claimed(request, response, next), putBack)
+        const answered = await claimOrRestoreHeaders(() => claimed(request, response, next), putBack)
         if (request.idempotency === undefined) return answered
         hideDisconnect(response)
-        response.on('pipe', (source: Readable) => breakWith(source, request, response))
+        response.on('pipe', (source: Readable) => destroyWithSource(source, request, response))
         response.once('close', () => response.end()) // Of events: Nest stops their source, which does not end then.
         return answered
       }),
@@ -61,7 +61,7 @@ export function createExpressProtection(options: NestOptions): RouteProtection {
     onError: ({ request }, error) => reportError(request, error),
     onStreamReturned({ request, response }, source) {
       // Nest may pipe it through another stream, which does not tell that it has closed.
-      if (request.idempotency !== undefined) breakWith(source, request, response)
+      if (request.idempotency !== undefined) destroyWithSource(source, request, response)
     },
   }
 
@@ -81,7 +81,7 @@ export function createExpressProtection(options: NestOptions): RouteProtection {
       }
       protect(request, response, goOn, (answer, isReplay) => {
         isDecided = true
-        silence(response)
+        ignoreFurtherWrites(response)
         resolve({ answer, isReplay })
       })
     })
@@ -91,7 +91,7 @@ export function createExpressProtection(options: NestOptions): RouteProtection {
 export function createFastifyProtection(options: NestOptions, answers: ProtectedAnswers): RouteProtection {
   const engine = createRequestEngine(options) as unknown as RequestEngine<FastifyRequest>
   return {
-    idle: () => engine.idle(),
+    waitUntilIdle: () => engine.idle(),
     claim: ({ request, response }, own) => claimOnce(request, () => claimed(request, response, own)),
     onHandlerCalled: ({ request }) => answers.onHandlerCalled(request),
     onError: ({ request }, error) => answers.onError(request, error),
@@ -104,14 +104,14 @@ export function createFastifyProtection(options: NestOptions, answers: Protected
     own: readonly string[],
   ): Promise<SentAnswer | null> {
     const putBack = takeHeaders(response, own, (name, value) => response.header(name, value))
-    const answered = await withoutRun(() => answers.claim(engine, request, response), putBack)
+    const answered = await claimOrRestoreHeaders(() => answers.claim(engine, request, response), putBack)
     if (answered === null) {
       hideDisconnect(response.raw)
       return null
     }
     // Fastify sends in steps, through the application's hooks: until then the reply must stay as it is.
-    await sent(response)
-    silence(response.raw)
+    await waitUntilSent(response)
+    ignoreFurtherWrites(response.raw)
     response.send = () => response
     return answered
   }
@@ -132,7 +132,7 @@ function takeHeaders(
   }
 }
 
-async function withoutRun(
+async function claimOrRestoreHeaders(
   claim: () => MaybePromise<SentAnswer | null>,
   putBack: () => void,
 ): Promise<SentAnswer | null> {
@@ -146,7 +146,7 @@ async function withoutRun(
 }
 
 /** Also where its client has left before. */
-function sent({ raw }: FastifyReply): Promise<void> {
+function waitUntilSent({ raw }: FastifyReply): Promise<void> {
   return new Promise((resolve) => {
     if (raw.destroyed || raw.writableFinished) resolve()
     else raw.once('finish', resolve).once('close', resolve)
@@ -157,7 +157,7 @@ function sent({ raw }: FastifyReply): Promise<void> {
  * After a replay or a refusal was sent, Nest goes on as for any request: it sends what the interceptors return, or a filter answers an
  * exception. On a response that has ended that throws; here it does nothing.
  */
-function silence(response: ServerResponse): void {
+function ignoreFurtherWrites(response: ServerResponse): void {
   Object.assign(response, SILENT)
   const { statusCode } = response
   Object.defineProperty(response, 'statusCode', { get: () => statusCode, set() {} }) // Of what was sent, for access logs.
@@ -184,7 +184,7 @@ const SILENT = {
  * A stream that breaks takes the response with it, before Nest ends that: its first half would pass for an answer. One that breaks before
  * its first byte, or has broken before, Nest answers with 400, which would pass for the handler's refusal.
  */
-function breakWith(source: Readable, request: IncomingMessage, response: ServerResponse): void {
+function destroyWithSource(source: Readable, request: IncomingMessage, response: ServerResponse): void {
   if (response.statusCode < 400) reportStreamReturned(request)
   source.prependOnceListener('error', (error) => {
     if (response.headersSent) response.destroy(error)

@@ -17,12 +17,12 @@ export class IdempotencyInterceptor implements NestInterceptor {
   readonly protections: Protections
 
   constructor(protections: Protections | undefined) {
-    if (protections === undefined) throw withoutModule()
+    if (protections === undefined) throw moduleMissingError()
     this.protections = protections
   }
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<rxjs.Observable<unknown>> {
-    if (context.getType<string>() !== 'http') throw unsupported(context.getType())
+    if (context.getType<string>() !== 'http') throw unsupportedContextError(context.getType())
     const http = context.switchToHttp()
     const call: NestCall = { request: http.getRequest(), response: http.getResponse(), next: http.getNext() }
     const entry = this.protections.getProtection(context.getHandler(), context.getClass())
@@ -31,7 +31,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       call,
       own.map(({ name }) => name),
     )
-    if (answered !== null) return insteadOfRun(answered)
+    if (answered !== null) return replaceHandlerResult(answered)
     entry.onHandlerCalled(call)
     return next.handle().pipe(
       rxjs.tap({
@@ -56,13 +56,13 @@ export class ControllerInterceptor extends IdempotencyInterceptor {
 }
 
 /** Interceptors around this one see a value of the kind that they are used to, or an exception; it is sent already. */
-function insteadOfRun({ answer, isReplay }: SentAnswer): rxjs.Observable<unknown> {
-  const content = contentOf(answer)
+function replaceHandlerResult({ answer, isReplay }: SentAnswer): rxjs.Observable<unknown> {
+  const content = parseAnswerJson(answer)
   if (isReplay && answer.status < 400) return rxjs.of(content)
   throw new nest.HttpException((content ?? {}) as object, answer.status)
 }
 
-function contentOf({ headers, body }: Answer): unknown {
+function parseAnswerJson({ headers, body }: Answer): unknown {
   const [, type = ''] = headers.find(([name]) => name.toLowerCase() === 'content-type') ?? []
   if (body === null || !/^[^;]*\bjson\b/i.test(type)) return undefined
   try {
@@ -73,7 +73,7 @@ function contentOf({ headers, body }: Answer): unknown {
 }
 
 /** In place of Nest's words, which name a class that only this package knows. */
-function withoutModule(): IdempotencyError {
+function moduleMissingError(): IdempotencyError {
   return new IdempotencyError(
     'options_invalid',
     '@Idempotent() is used, and IdempotencyModule is not there. Import IdempotencyModule.forRoot({ store, scope }) in the root module; with ' +
@@ -82,7 +82,7 @@ function withoutModule(): IdempotencyError {
   )
 }
 
-function unsupported(type: string): IdempotencyError {
+function unsupportedContextError(type: string): IdempotencyError {
   return new IdempotencyError(
     'response_unsupported',
     `@Idempotent protects HTTP handlers, whose response can be held until it is stored; this one is called by ${type}. Use the ` +

@@ -50,7 +50,7 @@ export class IdempotencyModule extends ConfigurableModuleClass implements NestMo
 
   /** Nest calls it before it registers routes. */
   configure(): void {
-    if (!(#protections in this)) throw madePerRequest() // Nest has not made it, and will for each request.
+    if (!(#protections in this)) throw requestScopedOptionsError() // Nest has not made it, and will for each request.
     this.#protections.addHooks()
   }
 
@@ -60,7 +60,7 @@ export class IdempotencyModule extends ConfigurableModuleClass implements NestMo
   }
 }
 
-function madePerRequest(): IdempotencyError {
+function requestScopedOptionsError(): IdempotencyError {
   return new IdempotencyError(
     'options_invalid',
     'The options of IdempotencyModule.forRootAsync depend on a provider that is made for each request, and so would its store be. ' +
@@ -80,7 +80,7 @@ nest.Module({
       provide: StartCheck,
       inject: [ModulesContainer, Protections],
       useFactory: (modules: ModulesContainer, protections: Protections) =>
-        new StartCheck(modules, protections, operationOf),
+        new StartCheck(modules, protections, getOperationContext),
     },
     { provide: IdempotencyService, inject: [Protections], useFactory: ({ service }: Protections) => service },
   ],
@@ -113,15 +113,15 @@ export function Idempotent(options: OwnOptions = {}): ClassDecorator & MethodDec
  * The context of the handler's run, as a parameter: its key, attempt and `deriveKey`; `undefined` for a request without a key, which
  * `required: true` refuses. A route that nothing protects is told when the application starts.
  */
-export const Operation: () => ParameterDecorator = nest.createParamDecorator(operationOf)
+export const Operation: () => ParameterDecorator = nest.createParamDecorator(getOperationContext)
 
-function operationOf(_data: unknown, context: ExecutionContext): IdempotencyContext | undefined {
+function getOperationContext(_data: unknown, context: ExecutionContext): IdempotencyContext | undefined {
   const { idempotency } = context.switchToHttp().getRequest<{ idempotency?: IdempotencyContext }>()
   if (idempotency !== undefined || isMarked(context.getHandler(), context.getClass())) return idempotency
-  throw notIdempotent(context.getClass().name, context.getHandler().name)
+  throw routeUnprotectedError(context.getClass().name, context.getHandler().name)
 }
 
-function notIdempotent(controller: string, handler: string): IdempotencyError {
+function routeUnprotectedError(controller: string, handler: string): IdempotencyError {
   return new IdempotencyError(
     'context_missing',
     `${controller}.${handler} takes @Operation(), but nothing protects it: mark the method, or its controller, with @Idempotent().`,

@@ -46,20 +46,20 @@ export class Protections {
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
   constructor(options: NestOptions | undefined, host: HttpAdapterHost) {
-    if (options === undefined) throw withoutOptions()
+    if (options === undefined) throw optionsMissingError()
     // Also without routes, as in a standalone application. Mistakes are told when the application starts, whichever routes it has.
     const operator = createRequestEngine(options)
     this.#options = options
     this.#host = host
     this.service = new IdempotencyService(operator, async () => {
       const entries = [...this.#entries.values()].flatMap((ofController) => [...ofController.values()])
-      await Promise.all([...new Set(entries)].map((entry) => entry.idle()))
+      await Promise.all([...new Set(entries)].map((entry) => entry.waitUntilIdle()))
     })
   }
 
   /** Called before routes are registered: on Fastify, whose hooks apply to later routes. */
   addHooks(): void {
-    if (this.#isFastify) this.#answers = answersIn(this.#host.httpAdapter.getInstance())
+    if (this.#isFastify) this.#answers = getOrCreateAnswers(this.#host.httpAdapter.getInstance())
   }
 
   get #isFastify(): boolean {
@@ -72,27 +72,29 @@ export class Protections {
     const known = ofController.get(handler)
     if (known !== undefined) return known
     const options = this.resolveRouteOptions(handler, controller)
-    const entry = options === this.#options ? this.#rootEntry() : this.#made(options)
+    const entry = options === this.#options ? this.#getRootProtection() : this.#createProtection(options)
     ofController.set(handler, entry)
     return entry
   }
 
   /** A route's options; those of the module themselves, where it has none of its own. */
   resolveRouteOptions(handler: object, controller: object): NestOptions {
-    const own = { ...ownOptionsOf(controller), ...ownOptionsOf(handler) }
+    const own = { ...readOwnOptions(controller), ...readOwnOptions(handler) }
     return Object.keys(own).length === 0 ? this.#options : { ...this.#options, ...own }
   }
 
-  #rootEntry(): RouteProtection {
-    this.#root ??= this.#made(this.#options)
+  #getRootProtection(): RouteProtection {
+    this.#root ??= this.#createProtection(this.#options)
     return this.#root
   }
 
-  #made(options: NestOptions): RouteProtection {
-    return this.#isFastify ? createFastifyProtection(options, this.#attached()) : createExpressProtection(options)
+  #createProtection(options: NestOptions): RouteProtection {
+    return this.#isFastify
+      ? createFastifyProtection(options, this.#getFastifyAnswers())
+      : createExpressProtection(options)
   }
 
-  #attached(): ProtectedAnswers {
+  #getFastifyAnswers(): ProtectedAnswers {
     if (this.#answers !== undefined) return this.#answers
     throw new IdempotencyError(
       'response_unsupported',
@@ -104,13 +106,13 @@ export class Protections {
 /** Several modules of an application have one: its hooks are added once. */
 const ANSWERS = new WeakMap<FastifyInstance, ProtectedAnswers>()
 
-function answersIn(app: FastifyInstance): ProtectedAnswers {
+function getOrCreateAnswers(app: FastifyInstance): ProtectedAnswers {
   const answers = ANSWERS.get(app) ?? new ProtectedAnswers(app)
   ANSWERS.set(app, answers)
   return answers
 }
 
-function withoutOptions(): IdempotencyError {
+function optionsMissingError(): IdempotencyError {
   return new IdempotencyError(
     'options_invalid',
     'IdempotencyModule has no options. Import IdempotencyModule.forRoot({ store, scope }), or forRootAsync with a `useFactory` that returns ' +
@@ -119,6 +121,6 @@ function withoutOptions(): IdempotencyError {
 }
 
 /** Without those that are `undefined`, which count as absent. */
-function ownOptionsOf(target: object): OwnOptions {
+function readOwnOptions(target: object): OwnOptions {
   return optionRules.omitUndefined(Reflect.getMetadata(OWN_OPTIONS, target))
 }

@@ -20,7 +20,7 @@ const USE_RUNNER =
 /** RFC 9110 §9.2.1: a mark on what only reads is harmless, like the middleware in front of it. */
 const SAFE = ['GET', 'HEAD', 'OPTIONS', 'SEARCH']
 
-interface Place {
+interface HandlerMethod {
   readonly type: Class
   readonly name: string
   readonly handler: object
@@ -46,7 +46,7 @@ export class StartCheck implements OnModuleInit {
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
   onModuleInit(): void {
-    const mistakes = [...new Set(this.#mistakes())]
+    const mistakes = [...new Set(this.#findMistakes())]
     if (mistakes.length === 0) return
     throw new IdempotencyError(
       'options_invalid',
@@ -54,65 +54,66 @@ export class StartCheck implements OnModuleInit {
     )
   }
 
-  *#mistakes(): Generator<string> {
+  *#findMistakes(): Generator<string> {
     const globals = [...this.#modules.values()].filter((each) => each.isGlobal && each.providers.has(StartCheck))
     if (globals.length > 1)
       yield 'IdempotencyModule is global, and imported more than once: one of them would win. Import it once, or give each `isGlobal: false`'
     for (const { controllers, providers, injectables } of this.#modules.values()) {
       const interceptor = injectables.get(ControllerInterceptor) ?? injectables.get(IdempotencyInterceptor)
       const { protections } = (interceptor?.instance ?? {}) as Partial<IdempotencyInterceptor>
-      for (const place of placesIn(controllers)) {
-        if (hasLostMark(place.type.prototype, place.name)) yield lost(place)
-        else if (!isMarked(place.handler, place.type)) yield* this.#unmarked(place)
-        else if (!Reflect.hasMetadata(ROUTE, place.handler)) yield* ofNoRoute(place)
-        else if (protections === this.#protections) yield* this.#ofRoute(place)
+      for (const place of listHandlerMethods(controllers)) {
+        if (hasLostMark(place.type.prototype, place.name)) yield describeLostMark(place)
+        else if (!isMarked(place.handler, place.type)) yield* this.#findUnmarkedMistakes(place)
+        else if (!Reflect.hasMetadata(ROUTE, place.handler)) yield* findNonRouteMistakes(place)
+        else if (protections === this.#protections) yield* this.#findRouteMistakes(place)
       }
-      for (const place of placesIn(providers)) yield* this.#ofProvider(place)
+      for (const place of listHandlerMethods(providers)) yield* this.#findProviderMistakes(place)
     }
   }
 
-  *#unmarked(place: Place): Generator<string> {
-    if (!this.#takesOperation(place)) return
-    yield `${nameOf(place)}: it takes @Operation(), but nothing protects it. Mark the method, or its controller, with @Idempotent()`
+  *#findUnmarkedMistakes(place: HandlerMethod): Generator<string> {
+    if (!this.#hasOperationParameter(place)) return
+    yield `${formatHandlerName(place)}: it takes @Operation(), but nothing protects it. Mark the method, or its controller, with @Idempotent()`
   }
 
-  #takesOperation({ type, name }: Place): boolean {
+  #hasOperationParameter({ type, name }: HandlerMethod): boolean {
     const parameters: Record<string, { factory?: unknown }> = Reflect.getMetadata(PARAMETERS, type, name) ?? {}
     return Object.values(parameters).some(({ factory }) => factory === this.#operation)
   }
 
-  *#ofRoute(place: Place): Generator<string> {
+  *#findRouteMistakes(place: HandlerMethod): Generator<string> {
     const options = this.#protections.resolveRouteOptions(place.handler, place.type)
     const mistakes = findMistakes(options, requestOptions)
-    for (const mistake of mistakes) yield `${nameOf(place)}: ${mistake}`
+    for (const mistake of mistakes) yield `${formatHandlerName(place)}: ${mistake}`
     if (mistakes.length > 0 || !isMarked(place.handler)) return // A marked controller may have other routes.
     const method = RequestMethod[Reflect.getMetadata(METHOD, place.handler)] ?? ''
     const covered = listCoveredMethods(options)
     if (method === 'ALL' || SAFE.includes(method) || covered.includes(method)) return
-    yield `${nameOf(place)}: @Idempotent() has no effect on ${method}: \`methods\` are ${covered.join(', ')}. Remove it, or name the method in \`methods\``
+    yield `${formatHandlerName(place)}: @Idempotent() has no effect on ${method}: \`methods\` are ${covered.join(', ')}. Remove it, or name the method in \`methods\``
   }
 
-  *#ofProvider(place: Place): Generator<string> {
+  *#findProviderMistakes(place: HandlerMethod): Generator<string> {
     if (Reflect.hasMetadata(CONTROLLER, place.type)) return // What is said of it is said above.
-    if (!isMarked(place.handler, place.type) && !this.#takesOperation(place)) return
-    yield `${isMarked(place.type) ? place.type.name : nameOf(place)}: it is no controller's. ${USE_RUNNER}`
+    if (!isMarked(place.handler, place.type) && !this.#hasOperationParameter(place)) return
+    yield `${isMarked(place.type) ? place.type.name : formatHandlerName(place)}: it is no controller's. ${USE_RUNNER}`
   }
 }
 
-function lost(place: Place): string {
+function describeLostMark(place: HandlerMethod): string {
   return (
-    `${nameOf(place)}: another decorator has replaced the method, and dropped what @Idempotent() had said of it. Move @Idempotent() above ` +
+    `${formatHandlerName(place)}: another decorator has replaced the method, and dropped what @Idempotent() had said of it. Move @Idempotent() above ` +
     'that one'
   )
 }
 
-function* ofNoRoute(place: Place): Generator<string> {
-  if (Reflect.hasMetadata(MESSAGE, place.handler)) yield `${nameOf(place)}: it is called by messages. ${USE_RUNNER}`
+function* findNonRouteMistakes(place: HandlerMethod): Generator<string> {
+  if (Reflect.hasMetadata(MESSAGE, place.handler))
+    yield `${formatHandlerName(place)}: it is called by messages. ${USE_RUNNER}`
   else if (isMarked(place.handler))
-    yield `${nameOf(place)}: it is no route; @Post() and the like make one. ${USE_RUNNER}`
+    yield `${formatHandlerName(place)}: it is no route; @Post() and the like make one. ${USE_RUNNER}`
 }
 
-function* placesIn(wrappers: ReadonlyMap<unknown, { readonly metatype: unknown }>): Generator<Place> {
+function* listHandlerMethods(wrappers: ReadonlyMap<unknown, { readonly metatype: unknown }>): Generator<HandlerMethod> {
   for (const { metatype } of wrappers.values()) {
     if (typeof metatype !== 'function' || !metatype.prototype) continue // A value, or what a factory makes.
     const type = metatype as Class
@@ -122,6 +123,6 @@ function* placesIn(wrappers: ReadonlyMap<unknown, { readonly metatype: unknown }
   }
 }
 
-function nameOf({ type, name }: Place): string {
+function formatHandlerName({ type, name }: HandlerMethod): string {
   return `${type.name}.${name}`
 }

@@ -65,12 +65,12 @@ export function overrideResponse(res: ServerResponse, holder: ResponseOverrides)
 
 /** Whether it has passed the library already. */
 export function isBuffered(res: ServerResponse): boolean {
-  return (res as Partial<Held>)[HOLDER] !== undefined
+  return (res as Partial<OverriddenResponse>)[HOLDER] !== undefined
 }
 
 /** Called by a framework that watches `req.socket` for its handlers: it must not see that the client of a held response has left. */
 export function hideDisconnect(res: ServerResponse): void {
-  ;(res as Partial<Held>)[HOLDER]?.hideDisconnect()
+  ;(res as Partial<OverriddenResponse>)[HOLDER]?.hideDisconnect()
 }
 
 export function overrideRequestDestroy(req: IncomingMessage, client: RequestDestroyer): void {
@@ -91,10 +91,10 @@ export function restoreResponse(res: ServerResponse, outlet: OriginalMethods): v
  * comes out of it.
  */
 export function forwardWrappedEnd(res: ServerResponse): void {
-  const held = res as unknown as Held & { end: typeof end }
+  const held = res as unknown as OverriddenResponse & { end: typeof end }
   const wrapper = held.end
   if (wrapper === end) return
-  held.end = function (this: Held, ...args) {
+  held.end = function (this: OverriddenResponse, ...args) {
     wrapper.apply(this, args)
     if (!res.writableEnded) this[HOLDER].end(undefined, undefined, undefined)
     return this
@@ -111,14 +111,14 @@ export function replaceSendingMethods(res: ServerResponse, senders: SendingMetho
 // --- the fields
 
 export function showAsBegun(res: ServerResponse): void {
-  const fields = fieldsOf(res)
+  const fields = getResponseFields(res)
   fields._header = 'HTTP/1.1 held'
   fields._headerSent = true
 }
 
 /** Nothing has been sent yet: Node may write the head. */
 export function showAsNotBegun(res: ServerResponse): void {
-  const fields = fieldsOf(res)
+  const fields = getResponseFields(res)
   fields._header = null
   fields._headerSent = false
 }
@@ -136,18 +136,18 @@ export function showAsNotEnded(res: ServerResponse): void {
 /** Of a failure that has ended the response; whoever ends a success twice has made a mistake, and learns of it. */
 export function ignoreHeaders(res: ServerResponse): void {
   if (res.statusCode < 400 || isIgnoringHeaders(res)) return
-  const held = res as unknown as Setters
+  const held = res as unknown as HeaderSetters
   held[SETTERS_BEFORE] = SETTERS.map((name) => Object.getOwnPropertyDescriptor(res, name))
   for (const name of SETTERS) held[name] = ignore
 }
 
 export function isIgnoringHeaders(res: ServerResponse): boolean {
-  return (res as unknown as Setters)[SETTERS_BEFORE] !== undefined
+  return (res as unknown as HeaderSetters)[SETTERS_BEFORE] !== undefined
 }
 
 /** What is sent is not the handler's. */
 export function acceptHeaders(res: ServerResponse): void {
-  const held = res as unknown as Setters
+  const held = res as unknown as HeaderSetters
   const before = held[SETTERS_BEFORE]
   if (before === undefined) return
   held[SETTERS_BEFORE] = undefined
@@ -161,7 +161,7 @@ export function acceptHeaders(res: ServerResponse): void {
 const SETTERS = ['setHeader', 'appendHeader', 'removeHeader', 'setHeaders'] as const
 const SETTERS_BEFORE = Symbol('once-per-key: the setters of headers')
 
-type Setters = Record<(typeof SETTERS)[number], typeof ignore> & {
+type HeaderSetters = Record<(typeof SETTERS)[number], typeof ignore> & {
   [SETTERS_BEFORE]?: readonly (PropertyDescriptor | undefined)[] | undefined
 }
 
@@ -177,25 +177,25 @@ const YES = { value: true, configurable: true }
 const NO = { value: false, configurable: true }
 
 export function showAsDestroyed(res: ServerResponse, isDestroyed: boolean): void {
-  fieldsOf(res).destroyed = isDestroyed
+  getResponseFields(res).destroyed = isDestroyed
 }
 
 export function closeAfterResponse(res: ServerResponse): void {
-  fieldsOf(res)._last = true
+  getResponseFields(res)._last = true
 }
 
 export function showAsClosed(res: ServerResponse, isClosed: boolean): void {
-  const fields = fieldsOf(res)
+  const fields = getResponseFields(res)
   fields._closed = isClosed
   fields.destroyed = isClosed
 }
 
 export function isClosed(res: ServerResponse): boolean {
-  return fieldsOf(res)._closed
+  return getResponseFields(res)._closed
 }
 
 export function showResponseSocket(res: ServerResponse, shown: Socket | null): void {
-  fieldsOf(res).socket = shown
+  getResponseFields(res).socket = shown
 }
 
 export function showRequestSocket(req: IncomingMessage, shown: Socket): void {
@@ -203,20 +203,20 @@ export function showRequestSocket(req: IncomingMessage, shown: Socket): void {
 }
 
 export function hasNodeEndRun(res: ServerResponse): boolean {
-  return fieldsOf(res).finished
+  return getResponseFields(res).finished
 }
 
 /** It has run in place of the hold's: the response goes on. */
 export function resetNodeEnd(res: ServerResponse): void {
-  fieldsOf(res).finished = false
+  getResponseFields(res).finished = false
 }
 
 export function hasTrailers(res: ServerResponse): boolean {
-  return fieldsOf(res)._trailer !== ''
+  return getResponseFields(res)._trailer !== ''
 }
 
 /** The fields by which Node, and most middleware, tell whether a response has begun, ended or closed. */
-interface Fields {
+interface ResponseFields {
   /** Truthy: the head was written. */
   _header: string | null
   /** The head was written to the socket. */
@@ -230,8 +230,8 @@ interface Fields {
   _trailer: string
 }
 
-function fieldsOf(res: ServerResponse): Fields {
-  return res as unknown as Fields
+function getResponseFields(res: ServerResponse): ResponseFields {
+  return res as unknown as ResponseFields
 }
 
 // --- the functions
@@ -242,40 +242,46 @@ interface RequestDestroyer {
   destroyRequest(error: Error | undefined): void
 }
 
-interface HeldRequest {
+interface OverriddenRequest {
   readonly [CLIENT]: RequestDestroyer
 }
 
-function destroyRequest(this: HeldRequest, error?: Error): HeldRequest {
+function destroyRequest(this: OverriddenRequest, error?: Error): OverriddenRequest {
   this[CLIENT].destroyRequest(error)
   return this
 }
 
 const HOLDER = Symbol('once-per-key: the held response')
 
-interface Held {
+interface OverriddenResponse {
   readonly [HOLDER]: ResponseOverrides
 }
 
-function writeHead(this: Held, status: number, reason?: unknown, headers?: unknown): Held {
+function writeHead(this: OverriddenResponse, status: number, reason?: unknown, headers?: unknown): OverriddenResponse {
   this[HOLDER].writeHead(status, reason, headers)
   return this
 }
 
-function write(this: Held, chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
+function write(this: OverriddenResponse, chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
   return this[HOLDER].write(chunk, encoding, callback)
 }
 
-function end(this: Held, chunk?: unknown, encoding?: unknown, callback?: unknown): Held {
+function end(this: OverriddenResponse, chunk?: unknown, encoding?: unknown, callback?: unknown): OverriddenResponse {
   this[HOLDER].end(chunk, encoding, callback)
   return this
 }
 
-function flushHeaders(this: Held): void {
+function flushHeaders(this: OverriddenResponse): void {
   this[HOLDER].flushHeaders()
 }
 
-function send(this: Held, data: unknown, encoding?: unknown, callback?: unknown, byteLength?: unknown): boolean {
+function send(
+  this: OverriddenResponse,
+  data: unknown,
+  encoding?: unknown,
+  callback?: unknown,
+  byteLength?: unknown,
+): boolean {
   const holder = this[HOLDER]
   if (!holder.isSending) return holder.write(data, encoding, callback)
   return NODES_SEND.call(this, data, encoding, callback, byteLength)
@@ -283,11 +289,11 @@ function send(this: Held, data: unknown, encoding?: unknown, callback?: unknown,
 
 const { _send: NODES_SEND } = ServerResponse.prototype as unknown as { readonly _send: typeof send }
 
-function destroy(this: Held, error?: Error): Held {
+function destroy(this: OverriddenResponse, error?: Error): OverriddenResponse {
   this[HOLDER].destroy(error)
   return this
 }
 
-function emit(this: Held, event: string | symbol, ...args: unknown[]): boolean {
+function emit(this: OverriddenResponse, event: string | symbol, ...args: unknown[]): boolean {
   return this[HOLDER].emit(event, args)
 }

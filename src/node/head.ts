@@ -129,12 +129,12 @@ function setHeadArgument(res: ServerResponse, given: HeadArgument): void {
     }
     return
   }
-  const pairs = Array.isArray(given[0]) ? given : pairsOf(given)
+  const pairs = Array.isArray(given[0]) ? given : toHeaderEntries(given)
   for (const [name] of pairs) res.removeHeader(name)
   for (const [name, value] of pairs) res.appendHeader(name, typeof value === 'number' ? String(value) : value)
 }
 
-function pairsOf(flat: readonly OutgoingHttpHeader[]): [string, OutgoingHttpHeader][] {
+function toHeaderEntries(flat: readonly OutgoingHttpHeader[]): [string, OutgoingHttpHeader][] {
   const pairs: [string, OutgoingHttpHeader][] = []
   for (let i = 0; i < flat.length; i += 2) pairs.push([String(flat[i]), flat[i + 1] as OutgoingHttpHeader])
   return pairs

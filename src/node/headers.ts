@@ -16,7 +16,8 @@ export function getHeaderMap(res: ServerResponse): HeaderMap {
     if (headers !== undefined) return headers ?? NONE
   }
   const headers: Record<string, readonly [string, OutgoingHttpHeader]> = Object.create(null)
-  for (const name of rawNamesOf(res)) headers[name.toLowerCase()] = [name, res.getHeader(name) as OutgoingHttpHeader]
+  for (const name of listRawHeaderNames(res))
+    headers[name.toLowerCase()] = [name, res.getHeader(name) as OutgoingHttpHeader]
   return headers
 }
 
@@ -83,7 +84,7 @@ export function isHttp1(res: ServerResponse): boolean {
 }
 
 /** In `@types/node` only for client requests; HTTP/2 responses lack it. */
-function rawNamesOf(res: ServerResponse): string[] {
+function listRawHeaderNames(res: ServerResponse): string[] {
   const response = res as ServerResponse & { getRawHeaderNames?(): string[] }
   return response.getRawHeaderNames?.() ?? res.getHeaderNames()
 }

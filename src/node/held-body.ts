@@ -28,11 +28,11 @@ export class BodyBuffer {
  */
 export function copyBytes(chunk: unknown, encoding: unknown): Buffer {
   if (Buffer.isBuffer(chunk)) return Buffer.from(chunk)
-  return typeof chunk === 'string' ? viewBytes(chunk, encoding) : Buffer.from(viewBytes(chunk, encoding))
+  return typeof chunk === 'string' ? encodeChunk(chunk, encoding) : Buffer.from(encodeChunk(chunk, encoding))
 }
 
 /** The same without a copy, for bytes that are sent immediately. */
-export function viewBytes(chunk: unknown, encoding: unknown): Buffer {
+export function encodeChunk(chunk: unknown, encoding: unknown): Buffer {
   if (typeof chunk === 'string') {
     return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
   }

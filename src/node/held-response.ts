@@ -78,7 +78,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     faked.overrideResponse(res, this)
   }
 
-  #become(state: BufferState): void {
+  #changeState(state: BufferState): void {
     if (state === 'holding') faked.showAsNotEnded(this.#res)
     this.#state = state
     if (state === 'given') faked.showAsEnded(this.#res)
@@ -106,8 +106,8 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     const done = nodeErrors.pickCallback(encoding, callback)
     switch (this.#state) {
       case 'holding':
-        this.#accept(chunk, encoding, 'write')
-        if (!this.#keeps(this.#body.byteLength) && canStream(this.#req, this.#res)) return this.#open(done)
+        this.#bufferChunk(chunk, encoding, 'write')
+        if (!this.#canKeepBody(this.#body.byteLength) && canStream(this.#req, this.#res)) return this.#openStream(done)
         if (done !== undefined) process.nextTick(done)
         return true
       case 'streaming':
@@ -128,14 +128,14 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     }
     const isFirst = this.#state === 'holding' || this.#state === 'streaming'
     if (isFirst && (this.#stream?.isWrong ?? isHeadStale(this.#head, this.#res))) return void this.destroy(undefined)
-    if (isFirst && last) this.#accept(last, encoding, 'end')
-    else if (isFirst) this.#handOver('end')
+    if (isFirst && last) this.#bufferChunk(last, encoding, 'end')
+    else if (isFirst) this.#captureHead('end')
     if (done !== undefined) this.#res.once('finish', done)
     // A second end is ignored, and the end of an abandoned response must not change the answer that is being sent.
     this.#isEndDiscarded ||= this.#state === 'given'
     if (!isFirst) return void this.#run.stopped() // As an error page does.
-    this.#become('ended')
-    this.#settle()
+    this.#changeState('ended')
+    this.#settleRun()
     if (!this.#sender.isGivenBack && !faked.hasNodeEndRun(this.#res)) faked.showAsEnded(this.#res) // Otherwise Node sets it.
   }
 
@@ -145,7 +145,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   }
 
   /** Node's own `end` was called, by code that got it elsewhere than from `res`: that is the handler's end. */
-  #endsBelow(event: string | symbol): boolean {
+  #endIfEndedByNode(event: string | symbol): boolean {
     if (event === 'finish' && this.#isEndedBelow) {
       this.#isEndedBelow = false
       return true
@@ -158,9 +158,9 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   }
 
   /** Without the handler's end, something else was sent below the hold: what the handler has done is not known. */
-  #finishes(): void {
+  #onFinished(): void {
     const isHandlers = this.#state === 'ended' || this.#state === 'broken'
-    this.#become('finished')
+    this.#changeState('finished')
     if (isHandlers) return
     this.#sender.endBuffering()
     void this.#run.fail()
@@ -169,20 +169,20 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   flushHeaders(): void {
     if (this.#state === 'streaming') this.#sender.outlet.flushHeaders.call(this.#res)
     if (this.#state !== 'holding') return
-    this.#handOver('flushHeaders')
-    if (this.#run.maySendParts && canStream(this.#req, this.#res)) this.#open(undefined)
+    this.#captureHead('flushHeaders')
+    if (this.#run.maySendParts && canStream(this.#req, this.#res)) this.#openStream(undefined)
   }
 
   destroy(error: Error | undefined): void {
-    if (this.#sender.isAborted(error)) return void this.#connectionCloses(error)
+    if (this.#sender.isAborted(error)) return void this.#onConnectionClosed(error)
     if (this.#state === 'streaming' && this.#sender.isDestroyAnEnd)
       return void this.end(undefined, undefined, undefined)
     switch (this.#state) {
       case 'holding':
       case 'streaming':
-        this.#become('broken')
+        this.#changeState('broken')
         this.#brokenBy = error
-        runAfterwards(this.#run.fail(), (end) => this.#settled(end))
+        runAfterwards(this.#run.fail(), (end) => this.#sendResult(end))
         return
       case 'given':
       case 'ended':
@@ -208,7 +208,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   }
 
   /** Through `res`, so that hooks on the head that were mounted after the middleware run before the head is read. */
-  #handOver(by: BodyStart['by'], chunk?: unknown, encoding?: unknown): void {
+  #captureHead(by: BodyStart['by'], chunk?: unknown, encoding?: unknown): void {
     const { outlet } = this.#sender
     const isExplicit = this.#head !== undefined
     if (!isExplicit) this.#res.writeHead(this.#res.statusCode)
@@ -217,31 +217,31 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     this.#head = toWireHead(this.#req, getHeaderMap(this.#res), head, { isExplicit, by, chunk, encoding })
   }
 
-  #accept(chunk: unknown, encoding: unknown, by: 'write' | 'end'): void {
+  #bufferChunk(chunk: unknown, encoding: unknown, by: 'write' | 'end'): void {
     const bytes = copyBytes(chunk, encoding)
-    this.#handOver(by, chunk, encoding)
+    this.#captureHead(by, chunk, encoding)
     if (mayHaveBody(this.#req, this.#res.statusCode)) this.#body.add(bytes)
   }
 
-  #keeps(byteLength: number): boolean {
+  #canKeepBody(byteLength: number): boolean {
     return this.#run.keepsBody(byteLength, getHeaderValue(this.#res, 'content-type'))
   }
 
   /** Whether this body is whole, and kept. */
   isBodyKept(body: Uint8Array): boolean {
-    return this.#keeps(body.byteLength) && isWholeBody(this.#req, this.#res, body)
+    return this.#canKeepBody(body.byteLength) && isWholeBody(this.#req, this.#res, body)
   }
 
   // --- what a framework does that hands the answer to the run itself
 
   /** The answer is being stored: until `resume`, whatever is written is discarded. */
   discardWrites(): void {
-    if (this.#state === 'holding' && this.#entry === undefined) this.#become('given')
+    if (this.#state === 'holding' && this.#entry === undefined) this.#changeState('given')
   }
 
   /** The framework writes the answer now. Returns whether an end was discarded, which may have been the framework's own. */
   acceptWrites(): boolean {
-    if (this.#state === 'given') this.#become('holding')
+    if (this.#state === 'given') this.#changeState('holding')
     return this.#isEndDiscarded
   }
 
@@ -258,7 +258,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     this.#hangsUp = false
     this.#body.takeBytes()
     this.#entry?.restore()
-    if (this.#state === 'ended') this.#become('holding')
+    if (this.#state === 'ended') this.#changeState('holding')
     this.framework?.onRollback()
   }
 
@@ -275,26 +275,26 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   // --- what its client does
 
   emit(event: string | symbol, args: unknown[]): boolean {
-    if (event === 'close' && !this.#sender.isBufferingOver) return this.#clientLeaves()
-    if (this.#endsBelow(event)) return true
-    if (event === 'finish') this.#finishes()
+    if (event === 'close' && !this.#sender.isBufferingOver) return this.#onClientLeft()
+    if (this.#endIfEndedByNode(event)) return true
+    if (event === 'finish') this.#onFinished()
     if (event === 'finish' || event === 'close') this.#sender.releaseSocket()
     const given = event === 'socket' ? [this.#sender.onSocketAssigned(args[0] as Socket)] : args
     return this.#sender.outlet.emit.call(this.#res, event, ...given)
   }
 
   /** The connection closed before this response had its turn on it: from version 24, Node destroys such a response. */
-  #connectionCloses(error: Error | undefined): void {
+  #onConnectionClosed(error: Error | undefined): void {
     if (this.#sender.isBufferingOver) {
       this.#sender.outlet.destroy.call(this.#res, error)
       return
     }
     faked.showAsClosed(this.#res, true)
-    this.#clientLeaves()
+    this.#onClientLeft()
   }
 
   /** The handler continues and is not notified, unless it waits for exactly that (an event stream). */
-  #clientLeaves(): boolean {
+  #onClientLeft(): boolean {
     this.#stream?.onClientLeft()
     const goesOn = this.#state === 'holding' || this.#state === 'streaming'
     const hadListener = goesOn && isEventStream(getHeaderValue(this.#res, 'content-type')) && this.#sender.emitClose()
@@ -306,12 +306,12 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   // --- what happens to it
 
   /** Sends the head, and what was written so far. */
-  #open(done: Callback | undefined): boolean {
+  #openStream(done: Callback | undefined): boolean {
     if (this.#entry !== undefined) {
       this.#body.takeBytes()
       return this.#entry.discardStreamedWrite(done)
     }
-    this.#become('streaming')
+    this.#changeState('streaming')
     this.#stream = new StreamedResponse(this.#sender)
     try {
       return this.#stream.open(this.#head as ResponseHead, this.#body.takeBytes(), done)
@@ -320,29 +320,29 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
       // A hook on the head has thrown and nothing was sent: an error page is to follow.
       this.#head = undefined
       this.#stream = undefined
-      this.#become('holding')
+      this.#changeState('holding')
       throw error
     }
   }
 
   /** The handler has ended. If the store is synchronous, the answer is sent synchronously too. */
-  #settle(): void {
+  #settleRun(): void {
     const { status, statusMessage, headers } = this.#head as ResponseHead
     const body = this.#body.takeBytes()
     this.#last = body
     const isStream = this.#stream !== undefined
     const terms = isStream && this.#run.context.attempt > 0 ? { confirmed: true } : undefined
     const answer = { status, statusMessage, headers, body: !isStream && this.isBodyKept(body) ? body : null }
-    runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))
+    runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))
   }
 
   /**
    * The run has ended: sends the result. The end of a stream is sent only if the record was completed, or if the run has no
    * record (`runUnprotected`).
    */
-  #settled(settled: RequestEnd): void {
+  #sendResult(settled: RequestEnd): void {
     const stream = this.#stream
-    if (this.#state === 'holding') this.#become('ended') // Its answer was rolled back, and no other has followed.
+    if (this.#state === 'holding') this.#changeState('ended') // Its answer was rolled back, and no other has followed.
     if (this.#state === 'broken') this.#sender.closeConnection(this.#brokenBy, stream)
     else if (stream !== undefined && settled.action !== 'send') this.#sender.closeConnection(undefined, stream)
     else this.#sender.send(settled, this.#head as ResponseHead, this.#last as Buffer, stream)

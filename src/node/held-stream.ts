@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { isEventStream } from '../http/answer/answer.js'
 import * as faked from './faked.js'
 import type { ResponseHead } from './head.js'
-import { BodyBuffer, viewBytes } from './held-body.js'
+import { BodyBuffer, encodeChunk } from './held-body.js'
 import type { Callback } from './node-errors.js'
 import { emitDrain } from './sending/outlet.js'
 import type { ResponseSender } from './sending/response-sender.js'
@@ -38,9 +38,9 @@ export class StreamedResponse {
     sender.showSocket()
     try {
       if (res.socket === null) sender.onConnectionClosed(this)
-      const flows = sendHeadAndFirstPiece(sender, head, this.#departing(body), isGone ? undefined : done)
+      const flows = sendHeadAndFirstPiece(sender, head, this.#takeSendableBytes(body), isGone ? undefined : done)
       this.#status = res.statusCode
-      return isGone ? this.#swallow(done) : flows
+      return isGone ? this.#discardWrite(done) : flows
     } finally {
       sender.hideSocket()
       if (isEventStream(res.getHeader('Content-Type'))) process.nextTick(() => sender.emitCloseIfWithheld())
@@ -53,9 +53,9 @@ export class StreamedResponse {
   }
 
   write(chunk: unknown, encoding: unknown, done: Callback | undefined): boolean {
-    const whole = viewBytes(chunk, encoding)
-    if (this.#sender.isGone) return this.#swallow(done)
-    const bytes = this.#departing(whole)
+    const whole = encodeChunk(chunk, encoding)
+    if (this.#sender.isGone) return this.#discardWrite(done)
+    const bytes = this.#takeSendableBytes(whole)
     if (bytes.byteLength === 0 && whole.byteLength > 0) {
       if (done !== undefined) process.nextTick(done)
       return true
@@ -90,7 +90,7 @@ export class StreamedResponse {
   }
 
   /** Continues in the next turn, so that a source that never waits does not block the process. */
-  #swallow(done: Callback | undefined): boolean {
+  #discardWrite(done: Callback | undefined): boolean {
     if (done !== undefined) process.nextTick(done)
     this.#drainLater()
     return false
@@ -106,7 +106,7 @@ export class StreamedResponse {
   }
 
   /** The part that may be sent now; the rest is kept. */
-  #departing(bytes: Buffer): Buffer {
+  #takeSendableBytes(bytes: Buffer): Buffer {
     if (bytes.byteLength <= this.#mayLeave) {
       this.#mayLeave -= bytes.byteLength
       return bytes

@@ -6,15 +6,15 @@ import type { ResponseBody } from '../http/index.js'
 import { toBuffer } from './held-body.js'
 import { invalidChunkError } from './node-errors.js'
 
-type Streaming = Extract<ResponseBody, { kind: 'streaming' }>
-type Web = Blob | ReadableStream | Response
+type StreamedPayload = Extract<ResponseBody, { kind: 'streaming' }>
+type WebBody = Blob | ReadableStream | Response
 
 /** Whether a framework sends it piece by piece. */
-export function isStreamedBody(body: unknown): body is Web | NodeJS.ReadableStream {
+export function isStreamedBody(body: unknown): body is WebBody | NodeJS.ReadableStream {
   return isWeb(body) || typeof (body as Partial<NodeJS.ReadableStream> | null)?.pipe === 'function'
 }
 
-function isWeb(body: unknown): body is Web {
+function isWeb(body: unknown): body is WebBody {
   return body instanceof Blob || body instanceof ReadableStream || body instanceof Response
 }
 
@@ -28,8 +28,8 @@ export function isBeingRead(body: unknown): boolean {
  * Its bytes, in larger pieces than it was written in. Cancelling, or aborting `until`, destroys the source at once, even while it is
  * waited for.
  */
-export function toWebStream(body: Web | NodeJS.ReadableStream, until?: AbortSignal): ReadableStream<Uint8Array> {
-  const bytes = new SourceBytes(isWeb(body) ? sourceOf(body) : body)
+export function toWebStream(body: WebBody | NodeJS.ReadableStream, until?: AbortSignal): ReadableStream<Uint8Array> {
+  const bytes = new SourceBytes(isWeb(body) ? toNodeReadable(body) : body)
   if (until !== undefined) addAbortSignal(until, bytes)
   const pieces = bytes[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
@@ -37,7 +37,7 @@ export function toWebStream(body: Web | NodeJS.ReadableStream, until?: AbortSign
       async pull(controller) {
         const { done, value } = await pieces.next()
         if (done) controller.close()
-        else controller.enqueue(withRest(value, bytes))
+        else controller.enqueue(appendBufferedBytes(value, bytes))
       },
       cancel: () => void bytes.destroy(),
     },
@@ -46,18 +46,18 @@ export function toWebStream(body: Web | NodeJS.ReadableStream, until?: AbortSign
 }
 
 /** From version 26, Node reads one piece at a time, unless it is asked for so many bytes. */
-function withRest(piece: Buffer, bytes: Readable): Buffer {
+function appendBufferedBytes(piece: Buffer, bytes: Readable): Buffer {
   const rest: Buffer | null = bytes.readableLength > 0 ? bytes.read(bytes.readableLength) : null
   return rest === null ? piece : Buffer.concat([piece, rest])
 }
 
-function sourceOf(body: Web): Readable {
+function toNodeReadable(body: WebBody): Readable {
   const stream = body instanceof Blob ? body.stream() : body instanceof Response ? body.body : body
   return stream === null ? Readable.from([]) : Readable.fromWeb(stream as NodesReadableStream)
 }
 
 /** Streams of early Node, and of packages that follow them, have no `destroy`. */
-type Source = NodeJS.ReadableStream & { destroy?(): void; close?(): void; abort?(): void }
+type SourceStream = NodeJS.ReadableStream & { destroy?(): void; close?(): void; abort?(): void }
 
 /**
  * What a source gives, read as frameworks read it, by `pipe`: streams of any age can do that. It gives its text and bytes as
@@ -65,9 +65,9 @@ type Source = NodeJS.ReadableStream & { destroy?(): void; close?(): void; abort?
  * a value that is neither, fail it.
  */
 class SourceBytes extends PassThrough {
-  readonly #source: Source
+  readonly #source: SourceStream
 
-  constructor(source: Source) {
+  constructor(source: SourceStream) {
     super()
     this.#source = source
     this.on('error', ignore) // Whoever reads gets it; before the first read nobody listens.
@@ -97,16 +97,16 @@ function ignore(): void {}
 
 /** A body as far as it was read, and what follows, as frameworks on Node take it. */
 export function toNodePayload(held: ResponseBody, res: ServerResponse): Buffer | Readable {
-  return held.kind === 'whole' ? toBuffer(held.bytes) : restOf(held, res)
+  return held.kind === 'whole' ? toBuffer(held.bytes) : createPayloadStream(held, res)
 }
 
 /**
  * When the client of an event stream leaves, frameworks destroy it, but may leave the response as it is: then that has ended,
  * unless the source has failed. Not a generator, whose end would wait for the next piece, which may never come.
  */
-function restOf({ bytes, reader, next }: Streaming, res: ServerResponse): Readable {
+function createPayloadStream({ bytes, reader, next }: StreamedPayload, res: ServerResponse): Readable {
   let held: Buffer | undefined = toBuffer(bytes)
-  let ahead: Streaming['next'] | undefined = next
+  let ahead: StreamedPayload['next'] | undefined = next
   /** It has ended or failed by itself. */
   let hasStopped = false
   return new Readable({

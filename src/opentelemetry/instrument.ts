@@ -50,7 +50,7 @@ export interface InstrumentOptions {
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was started.
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
-  if (opentelemetry.metrics === undefined) throw withoutMetrics()
+  if (opentelemetry.metrics === undefined) throw metricsMissingError()
   const {
     meterProvider = opentelemetry.metrics,
     tracerProvider = opentelemetry.trace,
@@ -67,7 +67,7 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   }
 }
 
-function withoutMetrics(): IdempotencyError {
+function metricsMissingError(): IdempotencyError {
   return new IdempotencyError(
     'options_invalid',
     'instrument() needs @opentelemetry/api 1.3 or later, and found an older one, which has no metrics: npm install @opentelemetry/api@latest.',
@@ -93,19 +93,19 @@ function has(value: unknown, method: string): boolean {
 
 /** Subscribes it to everything that the engines of the process publish. Returns a function that unsubscribes it. */
 function listen(telemetry: Telemetry): () => void {
-  const claimEnded = whenKnown((claim: ClaimTrace) => telemetry.claimEnded(claim))
-  const commandEnded = whenKnown((command: CommandTrace) => telemetry.commandEnded(command))
+  const claimEnded = createOutcomeListener((claim: ClaimTrace) => telemetry.onClaimEnd(claim))
+  const commandEnded = createOutcomeListener((command: CommandTrace) => telemetry.onCommandEnd(command))
   const heard: readonly (readonly [channel: string, hear: (message: unknown) => void])[] = [
-    ['tracing:once-per-key:claim:start', (message) => telemetry.claimStarted(message as ClaimTrace)],
+    ['tracing:once-per-key:claim:start', (message) => telemetry.onClaimStart(message as ClaimTrace)],
     ['tracing:once-per-key:claim:end', claimEnded],
     ['tracing:once-per-key:claim:asyncEnd', claimEnded],
-    ['tracing:once-per-key:command:start', (message) => telemetry.commandStarted(message as CommandTrace)],
+    ['tracing:once-per-key:command:start', (message) => telemetry.onCommandStart(message as CommandTrace)],
     ['tracing:once-per-key:command:end', commandEnded],
     ['tracing:once-per-key:command:asyncEnd', commandEnded],
-    ['once-per-key:event', (message) => telemetry.happened(message as EventTrace)],
+    ['once-per-key:event', (message) => telemetry.onEvent(message as EventTrace)],
   ]
   const ends = heard.map(([channel, hear]) => {
-    const harmless = withoutThrow(hear)
+    const harmless = createSafeListener(hear)
     subscribe(channel, harmless)
     return () => unsubscribe(channel, harmless)
   })
@@ -115,7 +115,7 @@ function listen(telemetry: Telemetry): () => void {
 }
 
 /** A processor of spans or a sampler may throw. A channel passes that on as an uncaught exception, which ends the process and its runs. */
-function withoutThrow(hear: (message: unknown) => void): (message: unknown) => void {
+function createSafeListener(hear: (message: unknown) => void): (message: unknown) => void {
   return (message) => {
     try {
       hear(message)
@@ -130,7 +130,7 @@ function withoutThrow(hear: (message: unknown) => void): (message: unknown) => v
 }
 
 /** If the result is asynchronous, it is not known at `end` yet: `asyncEnd` follows. */
-function whenKnown<Message extends { readonly outcome?: string }>(hear: (message: Message) => void) {
+function createOutcomeListener<Message extends { readonly outcome?: string }>(hear: (message: Message) => void) {
   return (message: unknown): void => {
     if ((message as Message).outcome !== undefined) hear(message as Message)
   }

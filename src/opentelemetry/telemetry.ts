@@ -30,53 +30,53 @@ interface ActiveCommand {
 export class Telemetry {
   readonly #metrics: ReturnType<typeof createInstruments>
   readonly #tracer: Tracer
-  readonly #hashesOf: ReturnType<typeof hasher>
+  readonly #hashesOf: ReturnType<typeof createAttributeHasher>
   readonly #contexts = new WeakMap<ClaimTrace, Context>()
   readonly #commands = new WeakMap<CommandTrace, ActiveCommand>()
   readonly #runs = new Map<string, ActiveRun>()
-  readonly #answeredBy = new AnsweredBy()
+  readonly #answeredBy = new AnswerTraces()
   /** Whose series have begun. */
   readonly #namespaces = new Set<string | undefined>()
 
   constructor(meter: Meter, tracer: Tracer, hashSecret: string | undefined) {
     this.#metrics = createInstruments(meter)
     this.#tracer = tracer
-    this.#hashesOf = hasher(hashSecret)
+    this.#hashesOf = createAttributeHasher(hashSecret)
     this.#beginSeries()
   }
 
   /** All series at zero: one that begins with its first event shows no increase, and an alert on it would miss that event. */
   #beginSeries(): void {
     const { decisions, events, unknownOutcomes, leaseLosses } = this.#metrics
-    for (const outcome of PASSED_OVER) decisions.add(0, outcomeOf(outcome))
+    for (const outcome of PASSED_OVER) decisions.add(0, toOutcomeAttributes(outcome))
     for (const reason of LEASE_REASONS) leaseLosses.add(0, { 'once_per_key.lease.reason': reason })
-    for (const type of Object.keys(EVENT_TYPES)) events.add(0, eventOf(type))
-    for (const type of Object.keys(LEAVES_UNKNOWN)) unknownOutcomes.add(0, eventOf(type))
-    this.#beginSeriesOf({})
+    for (const type of Object.keys(EVENT_TYPES)) events.add(0, toEventAttributes(type))
+    for (const type of Object.keys(LEAVES_UNKNOWN)) unknownOutcomes.add(0, toEventAttributes(type))
+    this.#beginNamespaceSeries({})
   }
 
   /** A namespace is known from its first claim on. */
-  #beginSeriesOf(about: Attributes): void {
+  #beginNamespaceSeries(about: Attributes): void {
     const { decisions, activeRuns, pendingCompletions } = this.#metrics
     for (const [outcome, previousOutcomes] of Object.entries(CLAIM_OUTCOMES)) {
-      for (const previous of previousOutcomes) decisions.add(0, { ...about, ...outcomeOf(outcome, previous) })
+      for (const previous of previousOutcomes) decisions.add(0, { ...about, ...toOutcomeAttributes(outcome, previous) })
     }
     activeRuns.add(0, about)
     pendingCompletions.add(0, about)
     this.#namespaces.add(about['once_per_key.namespace'] as string | undefined)
   }
 
-  claimStarted(claim: ClaimTrace): void {
+  onClaimStart(claim: ClaimTrace): void {
     this.#contexts.set(claim, context.active())
   }
 
-  claimEnded(claim: ClaimTrace): void {
+  onClaimEnd(claim: ClaimTrace): void {
     const { runId = '', outcome, attempt, previousOutcome } = claim
     const at = this.#contexts.get(claim)
     if (at === undefined || outcome === undefined) return // It began before the subscription.
-    const about = namespaceOf(claim)
-    if (!this.#namespaces.has(claim.namespace)) this.#beginSeriesOf(about)
-    const decision = { ...about, ...outcomeOf(outcome, previousOutcome) }
+    const about = toNamespaceAttributes(claim)
+    if (!this.#namespaces.has(claim.namespace)) this.#beginNamespaceSeries(about)
+    const decision = { ...about, ...toOutcomeAttributes(outcome, previousOutcome) }
     this.#metrics.decisions.add(1, decision)
 
     const runs = outcome === 'run' || outcome === 'unprotected'
@@ -88,34 +88,34 @@ export class Telemetry {
       ...(attempt !== undefined && { 'once_per_key.attempt': attempt }),
     })
     if (runs) {
-      this.#runs.set(runId, { context: at, attributes: about, name: nameOf(claim), isPending: false })
+      this.#runs.set(runId, { context: at, attributes: about, name: encodeRecordName(claim), isPending: false })
       this.#metrics.activeRuns.add(1, about)
     } else if (outcome === 'replay') {
-      const link = this.#answeredBy.linkTo(nameOf(claim))
+      const link = this.#answeredBy.linkTo(encodeRecordName(claim))
       if (link !== undefined) span?.addLink(link)
     }
   }
 
-  commandStarted(command: CommandTrace): void {
+  onCommandStart(command: CommandTrace): void {
     const { runId } = command
     const attributes = {
       'once_per_key.command': command.command,
-      ...namespaceOf(command),
+      ...toNamespaceAttributes(command),
       ...this.#hashesOf(command),
       ...(runId !== undefined && { 'once_per_key.run.id': runId }),
     }
-    const span = this.#tracer.startSpan(`once-per-key ${command.command}`, { attributes }, this.#parentOf(command))
+    const span = this.#tracer.startSpan(`once-per-key ${command.command}`, { attributes }, this.#findParent(command))
     this.#commands.set(command, { span, startedAt: performance.now() })
   }
 
   /** A renewal is sent by a timer that may have been set for another run, so its parent is the run's request. */
-  #parentOf({ command, runId = '' }: CommandTrace): Context {
+  #findParent({ command, runId = '' }: CommandTrace): Context {
     const active = context.active()
     const run = this.#runs.get(runId)
     return run !== undefined && (command === 'renew' || trace.getSpan(active) === undefined) ? run.context : active
   }
 
-  commandEnded(command: CommandTrace): void {
+  onCommandEnd(command: CommandTrace): void {
     const started = this.#commands.get(command)
     const { outcome, attempt, error } = command
     if (started === undefined || outcome === undefined) return
@@ -131,23 +131,23 @@ export class Telemetry {
     span.end()
   }
 
-  happened({ event, runId = '' }: EventTrace): void {
+  onEvent({ event, runId = '' }: EventTrace): void {
     const run = this.#runs.get(runId)
     switch (event.type) {
       case 'bypassed':
-        this.#passedOver('bypass')
+        this.#recordUnclaimedOutcome('bypass')
         return
       case 'run_ended':
-        if (run !== undefined) this.#ended(runId, run)
+        if (run !== undefined) this.#onRunEnd(runId, run)
         return
       case 'rejected':
-        this.#passedOver(event.code)
+        this.#recordUnclaimedOutcome(event.code)
         break
       case 'lease_lost':
         this.#metrics.leaseLosses.add(1, { 'once_per_key.lease.reason': event.reason })
         break
       case 'completion_pending':
-        if (run !== undefined) this.#pending(run)
+        if (run !== undefined) this.#onCompletionPending(run)
         break
       case 'step_done':
       case 'step_resumed':
@@ -158,24 +158,24 @@ export class Telemetry {
       case 'completed':
         if (run !== undefined) this.#answeredBy.set(run.name, trace.getSpanContext(run.context))
     }
-    const type = eventOf(event.type)
+    const type = toEventAttributes(event.type)
     this.#metrics.events.add(1, type)
-    if (leavesUnknown(event)) this.#metrics.unknownOutcomes.add(1, type)
+    if (hasUnknownOutcome(event)) this.#metrics.unknownOutcomes.add(1, type)
   }
 
-  #passedOver(outcome: string): void {
-    const decision = outcomeOf(outcome)
+  #recordUnclaimedOutcome(outcome: string): void {
+    const decision = toOutcomeAttributes(outcome)
     this.#metrics.decisions.add(1, decision)
     trace.getActiveSpan()?.setAttributes(decision)
   }
 
-  #pending(run: ActiveRun): void {
+  #onCompletionPending(run: ActiveRun): void {
     if (run.isPending) return
     run.isPending = true
     this.#metrics.pendingCompletions.add(1, run.attributes)
   }
 
-  #ended(runId: string, run: ActiveRun): void {
+  #onRunEnd(runId: string, run: ActiveRun): void {
     this.#runs.delete(runId)
     this.#metrics.activeRuns.add(-1, run.attributes)
     if (run.isPending) this.#metrics.pendingCompletions.add(-1, run.attributes)
@@ -183,41 +183,41 @@ export class Telemetry {
 
   /** Removes the runs in progress, because their ends will not be received. */
   stop(): void {
-    for (const [runId, run] of this.#runs) this.#ended(runId, run)
+    for (const [runId, run] of this.#runs) this.#onRunEnd(runId, run)
   }
 }
 
-function outcomeOf(outcome: string, previousOutcome?: string): Attributes {
+function toOutcomeAttributes(outcome: string, previousOutcome?: string): Attributes {
   return {
     'once_per_key.outcome': outcome,
     ...(previousOutcome !== undefined && { 'once_per_key.previous_outcome': previousOutcome }),
   }
 }
 
-function eventOf(type: string): Attributes {
+function toEventAttributes(type: string): Attributes {
   return { 'once_per_key.event.type': type }
 }
 
-function namespaceOf({ namespace }: ClaimTrace | CommandTrace): Attributes {
+function toNamespaceAttributes({ namespace }: ClaimTrace | CommandTrace): Attributes {
   return namespace === undefined ? {} : { 'once_per_key.namespace': namespace }
 }
 
-function nameOf({ namespace, scope, key }: ClaimTrace): string {
+function encodeRecordName({ namespace, scope, key }: ClaimTrace): string {
   return JSON.stringify([namespace, scope, key])
 }
 
-type Told<Type extends TracedEvent['type']> = Extract<TracedEvent, { readonly type: Type }>
+type TracedEventOf<Type extends TracedEvent['type']> = Extract<TracedEvent, { readonly type: Type }>
 
 /** When it happens, or when the next request finds it: a process that dies publishes nothing. */
 const LEAVES_UNKNOWN = {
-  failed: ({ uncertain }: Told<'failed'>) => uncertain,
-  claimed: ({ previousOutcome }: Told<'claimed'>) => previousOutcome === 'unknown',
+  failed: ({ uncertain }: TracedEventOf<'failed'>) => uncertain,
+  claimed: ({ previousOutcome }: TracedEventOf<'claimed'>) => previousOutcome === 'unknown',
   outcome_unknown: () => true,
   completion_given_up: () => true,
   transaction_not_committed: () => true,
 }
 
-function leavesUnknown(event: TracedEvent): boolean {
+function hasUnknownOutcome(event: TracedEvent): boolean {
   const { [event.type]: isOne } = LEAVES_UNKNOWN as Partial<
     Record<TracedEvent['type'], (event: TracedEvent) => boolean>
   >
@@ -249,7 +249,7 @@ const PASSED_OVER = [
   'content_type_unsupported',
 ]
 
-const LEASE_REASONS: readonly Told<'lease_lost'>['reason'][] = ['lapsed', 'taken']
+const LEASE_REASONS: readonly TracedEventOf<'lease_lost'>['reason'][] = ['lapsed', 'taken']
 
 /** The events that are counted. */
 const EVENT_TYPES: Readonly<Record<Exclude<TracedEvent['type'], 'bypassed' | 'run_ended'>, true>> = {
@@ -283,7 +283,9 @@ const EVENT_TYPES: Readonly<Record<Exclude<TracedEvent['type'], 'bypassed' | 'ru
 }
 
 /** Scope and key as hashed attributes; none without a secret. */
-function hasher(secret: string | undefined): (about: { readonly scope: string; readonly key: string }) => Attributes {
+function createAttributeHasher(
+  secret: string | undefined,
+): (about: { readonly scope: string; readonly key: string }) => Attributes {
   if (secret === undefined) return () => ({})
   const hash = (text: string): string => createHmac('sha256', secret).update(text).digest('hex')
   return ({ scope, key }) => ({ 'once_per_key.scope.hash': hash(scope), 'once_per_key.key.hash': hash(key) })
@@ -294,7 +296,7 @@ const MOST_RUNS = 1_000
 const LONGEST_MS = 3_600_000
 
 /** The trace that made the answer of a key: only for recent runs of this process, because records do not contain it. */
-class AnsweredBy {
+class AnswerTraces {
   readonly #traces = new LRUCache<string, SpanContext>({ max: MOST_RUNS, ttl: LONGEST_MS })
 
   set(name: string, made: SpanContext | undefined): void {

@@ -45,22 +45,22 @@ export class OperationRun implements AnswerSource {
    * @throws what the function threw, unchanged; RefusedError; IdempotencyError `transaction_not_awaited`,
    * `decode_failed`.
    */
-  async outcomeOf(work: (context: IdempotencyContext) => unknown): Promise<unknown> {
+  async runFunction(work: (context: IdempotencyContext) => unknown): Promise<unknown> {
     let value: unknown
     try {
       value = await work(this.#run.context)
     } catch (error) {
       const end = await this.#fail(error)
       // Where nothing was claimed, another attempt may have succeeded meanwhile, or may be about to.
-      if (this.#run.unclaimed !== undefined && end.action !== 'send') return this.#recorded(end)
+      if (this.#run.unclaimed !== undefined && end.action !== 'send') return this.#readRecordedEnd(end)
       throw error
     }
-    const { kept, told } = (await this.#untilOver()) ?? this.#ended(value)
+    const { kept, told } = (await this.#waitForTransactionEnd()) ?? this.#endWithValue(value)
     const end = await told
-    return end.action === 'send' ? kept.result : this.#recorded(end)
+    return end.action === 'send' ? kept.result : this.#readRecordedEnd(end)
   }
 
-  #recorded(end: Exclude<RunEnd, { readonly action: 'send' }>): unknown {
+  #readRecordedEnd(end: Exclude<RunEnd, { readonly action: 'send' }>): unknown {
     if (end.action === 'replay') return this.#terms.results.read(end.answer)
     // Another attempt has kept its transaction out, so nothing was committed.
     if (end.code === 'in_flight' && this.#run.unclaimed !== undefined) this.#signal?.throwIfAborted()
@@ -68,16 +68,16 @@ export class OperationRun implements AnswerSource {
   }
 
   /** The end of a run whose function did not await its transaction. */
-  async #untilOver() {
+  async #waitForTransactionEnd() {
     if (this.#open === undefined) return this.#end
     await this.#open.over
     if (this.#end !== undefined) return this.#end
-    const error = transactionNotAwaited()
+    const error = transactionNotAwaitedError()
     await this.#fail(error)
     throw error
   }
 
-  #ended(value: unknown) {
+  #endWithValue(value: unknown) {
     const kept = this.#keep(value)
     this.#end = { kept, told: this.#run.complete(kept.answer) }
     return this.#end
@@ -86,7 +86,7 @@ export class OperationRun implements AnswerSource {
   #keep(value: unknown): KeptResult {
     const { results, emit } = this.#terms
     try {
-      return results.kept(value)
+      return results.encodeResult(value)
     } catch (error) {
       // The function has had its effect; a failure here would run it again.
       const { scope, key, attempt } = this.#run.context
@@ -116,7 +116,7 @@ export class OperationRun implements AnswerSource {
   }
 
   onWorkResolved(value: unknown): void {
-    this.#ended(value)
+    this.#endWithValue(value)
   }
 
   /** The result is what the function returns. */
@@ -138,7 +138,7 @@ export class OperationRun implements AnswerSource {
 
   toStoredAnswer(given: unknown): Answer {
     try {
-      return this.#terms.results.kept(given).answer
+      return this.#terms.results.encodeResult(given).answer
     } catch (cause) {
       throw new IdempotencyError(
         'arguments_invalid',
@@ -149,7 +149,7 @@ export class OperationRun implements AnswerSource {
   }
 }
 
-function transactionNotAwaited(): IdempotencyError {
+function transactionNotAwaitedError(): IdempotencyError {
   return new IdempotencyError(
     'transaction_not_awaited',
     'The function of a run returned while its transaction was open, so the transaction was rolled back. Await what `transaction` ' +

@@ -55,9 +55,9 @@ export type KnownResult<Result> = 'failed' | 'completed' | 'rerun' | { readonly 
  * @throws IdempotencyError `arguments_invalid`, `scope_invalid`, `input_invalid`: nothing ran and nothing was stored.
  */
 export function readOperation(given: Operation, work: unknown, namespace: string): Identity {
-  const mistakes = mistakesInName(given, OPERATION)
+  const mistakes = findOperationMistakes(given, OPERATION)
   if (typeof work !== 'function') mistakes.push(`the second argument: expected a function; seen: ${describeKind(work)}`)
-  refuse('once()', mistakes)
+  assertNoMistakes('once()', mistakes)
   const { scope, key, input, firstSent } = given
   const fault = findScopeFault(scope)
   if (fault !== null) {
@@ -67,22 +67,22 @@ export function readOperation(given: Operation, work: unknown, namespace: string
         "is only one, any fixed word, such as 'cron'.",
     )
   }
-  const identity = { namespace, scope, key, fingerprint: inputFingerprint(input) }
+  const identity = { namespace, scope, key, fingerprint: computeInputFingerprint(input) }
   return firstSent === undefined ? identity : { ...identity, firstSent }
 }
 
 /** @throws IdempotencyError `arguments_invalid`, which lists every mistake. */
 export function readName(of: string, given: OperationName, namespace: string): Omit<Identity, 'fingerprint'> {
-  const mistakes = mistakesInName(given, of === 'resolve()' ? ATTEMPT_NAME : NAME)
+  const mistakes = findOperationMistakes(given, of === 'resolve()' ? ATTEMPT_NAME : NAME)
   const { scope, key } = given ?? {}
   const fault = findScopeFault(scope)
   if (fault !== null) mistakes.push(`scope: expected the scope that once() was given; seen: ${fault}`)
-  refuse(of, mistakes)
+  assertNoMistakes(of, mistakes)
   return { namespace, scope, key }
 }
 
 /** @throws IdempotencyError `input_invalid` */
-function inputFingerprint(input: unknown): string {
+function computeInputFingerprint(input: unknown): string {
   try {
     if (input === undefined) throw new TypeError('it is undefined: pass null if there is none')
     // Members that are undefined would count in a fingerprint, but are lost when an input travels as JSON.
@@ -98,34 +98,34 @@ function inputFingerprint(input: unknown): string {
 }
 
 const { anInteger, anything, toBulletList } = optionRules
-const aSignal: OptionRule = (value) =>
+const findSignalFault: OptionRule = (value) =>
   typeof (value as Partial<AbortSignal> | null)?.throwIfAborted === 'function' ? null : 'an AbortSignal'
 
 /** An operation also names its record, so its members are allowed. */
 const NAME = { scope: anything, key: anything, input: anything, firstSent: anything, signal: anything }
 const ATTEMPT_NAME = { ...NAME, attempt: { rule: anInteger(0, 2 ** 52), isRequired: true } }
-const OPERATION = { ...NAME, signal: aSignal }
+const OPERATION = { ...NAME, signal: findSignalFault }
 
 /** Scope and key are checked separately, because messages must not quote them. */
-function mistakesInName(given: unknown, table: OptionTable): string[] {
+function findOperationMistakes(given: unknown, table: OptionTable): string[] {
   if (typeof given !== 'object' || given === null) {
     return [`the first argument: expected { ${Object.keys(table).join(', ')} }; seen: ${describeKind(given)}`]
   }
   const { key } = given as Partial<OperationName>
   const mistakes = findMistakes(given, table)
   const keyIs = typeof key === 'string' ? findKeyFault(key) : `it is ${describeKind(key)}`
-  if (keyIs !== null) mistakes.push(`key: expected 1 to 255 characters, but ${keyIs}; ${wayOutOfKey(key)}`)
+  if (keyIs !== null) mistakes.push(`key: expected 1 to 255 characters, but ${keyIs}; ${describeKeyWayOut(key)}`)
   return mistakes
 }
 
-function wayOutOfKey(key: unknown): string {
+function describeKeyWayOut(key: unknown): string {
   if (typeof key === 'string' && key !== '') return 'give its hash'
   return typeof key === 'number'
     ? 'give it as text, String(id)'
     : 'give what is the same in each repeat, such as the id of a message'
 }
 
-function refuse(of: string, mistakes: readonly string[]): void {
+function assertNoMistakes(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
   throw new IdempotencyError(
     'arguments_invalid',

@@ -37,7 +37,7 @@ export class Results {
   }
 
   /** @throws what `encode` or `decode` throws, or an error that says why the result cannot be kept. */
-  kept(result: unknown): KeptResult {
+  encodeResult(result: unknown): KeptResult {
     const encoded: unknown = this.#codec.encode(result as never)
     if (typeof encoded !== 'string' && !(encoded instanceof Uint8Array)) {
       Promise.resolve(encoded).catch(() => {}) // If it is a promise, its rejection must not end the process.
@@ -50,13 +50,13 @@ export class Results {
     }
     const text = this.#codec === AS_JSON ? JSON_TYPE : TEXT_TYPE
     const answer = { ...NOT_KEPT, headers: [typeof encoded === 'string' ? text : BYTES_TYPE], body }
-    return { answer, result: this.#decoded(answer) }
+    return { answer, result: this.#decodeAnswer(answer) }
   }
 
   /** @throws IdempotencyError `decode_failed`: the record does not change. */
   read(answer: Answer): unknown {
     try {
-      return this.#decoded(answer)
+      return this.#decodeAnswer(answer)
     } catch (cause) {
       throw new IdempotencyError(
         'decode_failed',
@@ -67,7 +67,7 @@ export class Results {
     }
   }
 
-  #decoded({ headers, body }: Answer): unknown {
+  #decodeAnswer({ headers, body }: Answer): unknown {
     const bytes = Buffer.from(body as Uint8Array)
     const isBytes = headers.some(([, value]) => value === BYTES_TYPE[1])
     return this.#codec.decode((isBytes ? bytes : bytes.toString()) as never)

@@ -40,7 +40,7 @@ export interface RunnerOptions extends Omit<EngineOptions, 'onEvent' | 'answerFa
   readonly onEvent?: ((event: RunnerEvent) => void) | undefined
 }
 
-export type GivenRunnerOptions = RunnerOptions & { readonly result?: AnyCodec | undefined }
+export type AnyRunnerOptions = RunnerOptions & { readonly result?: AnyCodec | undefined }
 
 interface ResolvedRunnerOptions {
   readonly namespace: string
@@ -56,7 +56,7 @@ interface ResolvedRunnerOptions {
  *
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
-export function resolveRunnerOptions(given: GivenRunnerOptions): ResolvedRunnerOptions {
+export function resolveRunnerOptions(given: AnyRunnerOptions): ResolvedRunnerOptions {
   const options = resolveOptions<Options>('runner()', given, RUNNER_OPTIONS)
   const { name, result, isCertainFailure, maxAnswerBytes, onEvent, ...ofEngine } = options
   // No other namespace of the library, or of an application's engine, begins like this.
@@ -68,17 +68,17 @@ type Options = Omit<ResolvedRunnerOptions, 'namespace' | 'ofEngine'> & Omit<Runn
 const { aFunction, anInteger } = optionRules
 const { onEvent: _, answerFault: __, ...sharedOptions } = engineOptions
 
-const aName: OptionRule = (value) =>
+const findRunnerNameFault: OptionRule = (value) =>
   findNamespaceFault(value) === null ? null : "a word without a colon, a percent sign or a blank, such as 'payouts'"
 
-const aCodec: OptionRule = (value) => {
+const findCodecFault: OptionRule = (value) => {
   const { encode, decode } = (value ?? {}) as Partial<AnyCodec>
   return typeof encode === 'function' && typeof decode === 'function' ? null : '{ encode, decode }, two functions'
 }
 
 const RUNNER_OPTIONS = {
-  name: { rule: aName, isRequired: true },
-  result: aCodec,
+  name: { rule: findRunnerNameFault, isRequired: true },
+  result: findCodecFault,
   isCertainFailure: { rule: aFunction, default: () => false },
   maxAnswerBytes: { rule: anInteger(0, Number.MAX_SAFE_INTEGER), default: 1_048_576 },
   onEvent: aFunction,

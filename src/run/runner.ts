@@ -26,7 +26,7 @@ import {
 import { OperationRun, RefusedError } from './operation-run.js'
 import { type ResultCodec, Results } from './results.js'
 import {
-  type GivenRunnerOptions,
+  type AnyRunnerOptions,
   printByDefault,
   type RunnerEvent,
   type RunnerOptions,
@@ -119,22 +119,22 @@ export function runner(options: RunnerOptions & { readonly result?: undefined })
 export function runner<Result, Encoded extends string | Uint8Array>(
   options: RunnerOptions & CodecOptions<Result, Encoded>,
 ): CodecRunner<Result>
-export function runner(given: GivenRunnerOptions): unknown {
+export function runner(given: AnyRunnerOptions): unknown {
   const options = resolveRunnerOptions(given)
   const { namespace } = options
   const emit = safeListener<RunnerEvent>(options.onEvent ?? printByDefault)
   const engine = createOperationEngine({ ...options.ofEngine, onEvent: emit })
   const results = new Results(options.result, options.maxAnswerBytes)
-  const terms = { results, emit, isCertainFailure: guarded(options.isCertainFailure, emit) }
+  const terms = { results, emit, isCertainFailure: createSafePredicate(options.isCertainFailure, emit) }
 
-  async function once(operation: Operation, work: (context: IdempotencyContext) => unknown): Promise<unknown> {
+  async function runOnce(operation: Operation, work: (context: IdempotencyContext) => unknown): Promise<unknown> {
     const identity = readOperation(operation, work, namespace)
     const { signal } = operation
     signal?.throwIfAborted()
     const claimed = await engine.claim(identity, () => signal?.aborted === true)
     switch (claimed.action) {
       case 'execute':
-        return new OperationRun(claimed.run, terms, signal).outcomeOf(work)
+        return new OperationRun(claimed.run, terms, signal).runFunction(work)
       case 'replay':
         return results.read(claimed.answer)
       case 'refuse':
@@ -143,27 +143,27 @@ export function runner(given: GivenRunnerOptions): unknown {
     }
   }
 
-  return Object.assign(once, {
+  return Object.assign(runOnce, {
     idle: () => engine.idle(),
     inspect: async (name: OperationName) => engine.inspect(readName('inspect()', name, namespace)),
-    unknown: () => ofNamespace(namespace, engine.unknown()),
+    unknown: () => filterByNamespace(namespace, engine.unknown()),
     resolve: async (attempt: AttemptedOperation, as: KnownResult<unknown>) =>
-      engine.resolve(readName('resolve()', attempt, namespace), attempt.attempt, answerIn(as, results)),
+      engine.resolve(readName('resolve()', attempt, namespace), attempt.attempt, parseKnownResult(as, results)),
   })
 }
 
-async function* ofNamespace(wanted: string, all: AsyncIterable<UnknownOutcome>) {
+async function* filterByNamespace(wanted: string, all: AsyncIterable<UnknownOutcome>) {
   for await (const { namespace, ...each } of all) if (namespace === wanted) yield each
 }
 
 /** @throws IdempotencyError `arguments_invalid` */
-function answerIn(as: KnownResult<unknown>, results: Results): Answer | null | 'rerun' {
+function parseKnownResult(as: KnownResult<unknown>, results: Results): Answer | null | 'rerun' {
   if (as === 'failed') return null
   if (as === 'rerun') return as
   if (as === 'completed') return NOT_KEPT
   let why = ": it is none of 'failed', 'completed', 'rerun' and { completed: the result }"
   try {
-    if (typeof as === 'object' && as !== null && 'completed' in as) return results.kept(as.completed).answer
+    if (typeof as === 'object' && as !== null && 'completed' in as) return results.encodeResult(as.completed).answer
   } catch (cause) {
     why = describeCause(cause)
   }
@@ -173,7 +173,10 @@ function answerIn(as: KnownResult<unknown>, results: Results): Answer | null | '
   )
 }
 
-function guarded(ask: (error: unknown) => unknown, emit: (event: RunnerEvent) => void): (error: unknown) => boolean {
+function createSafePredicate(
+  ask: (error: unknown) => unknown,
+  emit: (event: RunnerEvent) => void,
+): (error: unknown) => boolean {
   return (error) => {
     try {
       const verdict = ask(error)

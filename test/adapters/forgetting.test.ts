@@ -204,7 +204,11 @@ describe.each(Object.entries(GROUNDS))('on %s', (name, open) => {
       left: 0,
       unreadable: 0,
     })
-    expect(await engineOn(store).eraseScopeAnswers({ scope: 'sealed' })).toEqual({ forgotten: 0, left: 0, unreadable: 0 })
+    expect(await engineOn(store).eraseScopeAnswers({ scope: 'sealed' })).toEqual({
+      forgotten: 0,
+      left: 0,
+      unreadable: 0,
+    })
     for (const key of ['sealed:0', 'sealed:1']) {
       expect(await store.inspect(key)).toMatchObject({ state: 'completed', answer: { headers: [], body: null } })
     }

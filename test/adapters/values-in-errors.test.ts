@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { withoutValues } from '../../adapters/sql/errors.js'
+import { redactErrorValues } from '../../adapters/sql/errors.js'
 import { expectNothingOf, secretOf } from '../support/secrets.js'
 
 const SECRET = secretOf('pay bob 900 (zebra)')
@@ -68,7 +68,7 @@ test('nothing of a statement is left in an error, wherever the server begins to 
         detail: `Key (id)=(${text})`,
         where: `unnamed portal $1 = '${text}'`,
       })
-      expectNothingOf(withoutValues(shape(inner, [value, 7], `INSERT INTO records VALUES ('${text}')`)), [SECRET])
+      expectNothingOf(redactErrorValues(shape(inner, [value, 7], `INSERT INTO records VALUES ('${text}')`)), [SECRET])
     }),
     { numRuns: 2_000 },
   )
@@ -92,7 +92,7 @@ describe('what code decides by stays:', () => {
       fields,
     )
     const outer = new Error('around', { cause: inner })
-    expect(withoutValues(outer)).toBe(outer)
+    expect(redactErrorValues(outer)).toBe(outer)
     expect(outer.cause).toBe(inner)
     expect(inner).toBeInstanceOf(DatabaseError)
     expect(inner).toMatchObject({ ...fields, message: 'duplicate key value violates unique constraint …' })
@@ -109,11 +109,11 @@ describe('what code decides by stays:', () => {
     'could not read block 12 in file base/5/16384: Input/output error',
     'no such table: main.once_per_key_records',
   ])('words that quote nothing: %s', (words) => {
-    expect((withoutValues(new Error(words)) as Error).message).toBe(words)
+    expect((redactErrorValues(new Error(words)) as Error).message).toBe(words)
   })
 
   test('an error of which nothing can be changed is replaced by one with its codes', () => {
-    const error = withoutValues(Object.freeze(Object.assign(new Error('frozen'), { code: '40001', errno: 1213 })))
+    const error = redactErrorValues(Object.freeze(Object.assign(new Error('frozen'), { code: '40001', errno: 1213 })))
     expect(error).toMatchObject({ message: 'frozen', code: '40001', errno: 1213 })
   })
 
@@ -123,7 +123,7 @@ describe('what code decides by stays:', () => {
     }
     const client = new Client()
     const error = Object.assign(new Error('lost'), { client, parent: client })
-    withoutValues(error)
+    redactErrorValues(error)
     expect(error).toMatchObject({ client: undefined, parent: undefined })
     expect(client.password).toBe('kept by the client')
   })

@@ -18,7 +18,7 @@ import type { SealedOptions } from 'once-per-key/sealed'
 import type { SqliteStoreOptions } from 'once-per-key/sqlite'
 import type { BindingLawsOptions, ExpectOnceOptions, ExpectOnceRequest, StoreLawsOptions } from 'once-per-key/testing'
 import type { StandardWebhooksOptions, WebhookReceiverOptions } from 'once-per-key/webhooks'
-import type { GivenReceiverOptions, ParsedReceiverOptions } from '../../src/webhooks/receiver/receiver-options.js'
+import type { ParsedReceiverOptions, RawReceiverOptions } from '../../src/webhooks/receiver/receiver-options.js'
 import type { HmacSha256Options, StripeOptions } from '../../src/webhooks/signatures/hmac-sha256.js'
 
 /** The names of the options that may be left out, and yet may not be `undefined`; but for those of another form of the options. */
@@ -50,7 +50,7 @@ type Nothing = readonly [
   Strict<InstrumentOptions>,
   Strict<PoolTransactionOptions>,
   Strict<PostgresStoreOptions>,
-  Strict<GivenReceiverOptions<never>>,
+  Strict<RawReceiverOptions<never>>,
   Strict<ParsedReceiverOptions<never>>,
   Strict<RedisStoreOptions>,
   Strict<Operation<null>>,

@@ -20,7 +20,7 @@ export interface MySqlPromisePool {
 export type MySqlPool = MySqlPromisePool | MySqlCallbackPool
 
 /** A connection of a callback pool. */
-export interface Connection {
+export interface MySqlConnection {
   query(options: object, callback: (error: unknown, result: unknown) => void): void
   release(): void
   destroy(): void
@@ -54,21 +54,21 @@ export function isEnded(pool: MySqlPool): boolean {
 }
 
 /** What a pool forgets when a connection is given back. */
-export function resetsOnRelease(pool: MySqlPool): boolean {
+export function hasResetOnRelease(pool: MySqlPool): boolean {
   return getCorePool(pool).config?.resetOnRelease === true
 }
 
-export function takeConnection(pool: MySqlPool, turns: PoolTurns, isUrgent: boolean): Promise<Connection> {
+export function takeConnection(pool: MySqlPool, turns: PoolTurns, isUrgent: boolean): Promise<MySqlConnection> {
   const core = getCorePool(pool)
   const take = () =>
-    new Promise<Connection>((resolve, reject) => {
-      core.getConnection((error: unknown, connection: Connection) => (error ? reject(error) : resolve(connection)))
+    new Promise<MySqlConnection>((resolve, reject) => {
+      core.getConnection((error: unknown, connection: MySqlConnection) => (error ? reject(error) : resolve(connection)))
     })
   return turns.connect(take, () => core._connectionQueue?.length, isUrgent)
 }
 
 /** Sends one statement as it is. Independent of what the application has configured for its own. */
-export function sendSql(connection: Connection, sql: string): Promise<unknown> {
+export function sendSql(connection: MySqlConnection, sql: string): Promise<unknown> {
   const options = { sql, typeCast, rowsAsArray: false, nestTables: false, namedPlaceholders: false }
   const result = new Promise((resolve, reject) => {
     connection.query(options, (error, result) => (error ? reject(error) : resolve(result)))

@@ -1,13 +1,20 @@
 import { hasLongBeenReadOnly, ignoreError, type PoolTurns, retryConflicts } from '../../sql/clients.js'
-import { withoutStatement } from '../../sql/errors.js'
+import { redactStatementError } from '../../sql/errors.js'
 import type { Row } from '../../sql/record-columns.js'
 import { assertFits, isConflict, isRefusedStatement, MySqlStoreError, storeError } from '../errors.js'
 import { FREE_CLOCK } from '../rows/clock.js'
 import { type Statement, toLiteralSql } from '../statement.js'
-import { type Connection, isDemoted, type MySqlPool, resetsOnRelease, sendSql, takeConnection } from './client.js'
-import { type Examined, examineDatabase } from './examination.js'
+import {
+  hasResetOnRelease,
+  isDemoted,
+  type MySqlConnection,
+  type MySqlPool,
+  sendSql,
+  takeConnection,
+} from './client.js'
+import { examineDatabase, type SessionProperties } from './examination.js'
 
-interface Written {
+interface WriteResult {
   /** How many rows it found, or has written. */
   readonly affectedRows: number
   readonly serverStatus: number
@@ -24,9 +31,9 @@ export class MySqlDatabase {
   readonly #pool: MySqlPool
   readonly #prefix: string
   readonly #turns: PoolTurns
-  readonly #examined = new WeakMap<Connection, Examined>()
+  readonly #examined = new WeakMap<MySqlConnection, SessionProperties>()
   /** What the last connection was found to be. */
-  last: Examined | undefined
+  last: SessionProperties | undefined
 
   constructor(pool: MySqlPool, prefix: string, turns: PoolTurns) {
     this.#pool = pool
@@ -40,8 +47,8 @@ export class MySqlDatabase {
   }
 
   /** @throws MySqlStoreError */
-  async rows(statement: Statement, isUrgent = false): Promise<readonly Row[]> {
-    const rows = await this.#answerTo(statement, isUrgent)
+  async queryRows(statement: Statement, isUrgent = false): Promise<readonly Row[]> {
+    const rows = await this.#sendWithRetries(statement, isUrgent)
     if (!Array.isArray(rows)) throw new MySqlStoreError('database_failed', 'The client returned no rows.')
     return rows
   }
@@ -52,25 +59,26 @@ export class MySqlDatabase {
    * @throws MySqlStoreError
    */
   async write(statement: Statement, isUrgent = false): Promise<number> {
-    const { affectedRows } = (await this.#answerTo(statement, isUrgent)) as Written
+    const { affectedRows } = (await this.#sendWithRetries(statement, isUrgent)) as WriteResult
     return affectedRows
   }
 
   /** Before there are tables. @throws MySqlStoreError */
   async define(sql: string): Promise<void> {
-    await this.#over((connection) => sendSql(connection, sql), false).catch((error) => {
+    await this.#runOnConnection((connection) => sendSql(connection, sql), false).catch((error) => {
       throw storeError(error)
     })
   }
 
-  #answerTo(statement: Statement, isUrgent: boolean): Promise<unknown> {
+  #sendWithRetries(statement: Statement, isUrgent: boolean): Promise<unknown> {
     const sql = toLiteralSql(statement)
-    const send = () => this.#over((connection, found) => answered(connection, sql, found), true, isUrgent)
+    const send = () =>
+      this.#runOnConnection((connection, found) => sendStatement(connection, sql, found), true, isUrgent)
     return retryConflicts(send, isConflict, storeError)
   }
 
-  async #over<Result>(
-    send: (connection: Connection, found: Examined | undefined) => Promise<Result>,
+  async #runOnConnection<Result>(
+    send: (connection: MySqlConnection, found: SessionProperties | undefined) => Promise<Result>,
     examines: boolean,
     isUrgent = false,
   ): Promise<Result> {
@@ -94,29 +102,33 @@ export class MySqlDatabase {
   }
 
   /** Each connection once: a server may have been replaced by another one. */
-  async #examine(connection: Connection): Promise<Examined> {
+  async #examine(connection: MySqlConnection): Promise<SessionProperties> {
     const known = this.#examined.get(connection)
     if (known !== undefined) return known
     const found = await examineDatabase((sql) => sendSql(connection, sql), this.#prefix)
-    if (!resetsOnRelease(this.#pool)) this.#examined.set(connection, found)
+    if (!hasResetOnRelease(this.#pool)) this.#examined.set(connection, found)
     this.last = found
     return found
   }
 }
 
-async function answered(connection: Connection, sql: string, found: Examined | undefined): Promise<unknown> {
+async function sendStatement(
+  connection: MySqlConnection,
+  sql: string,
+  found: SessionProperties | undefined,
+): Promise<unknown> {
   if (found !== undefined) assertFits(sql.length, found.mostBytes)
   if (found?.hidesItsClock === true) await freeClock(connection)
   const result = await sendSql(connection, sql).catch((error) => {
-    throw withoutStatement(error)
+    throw redactStatementError(error)
   })
-  const { serverStatus = 0 } = result as Partial<Written>
-  if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw notCommitted()
+  const { serverStatus = 0 } = result as Partial<WriteResult>
+  if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw connectionInUseError()
   return result
 }
 
 /** Whom the server does not let set it has not set it. */
-async function freeClock(connection: Connection): Promise<void> {
+async function freeClock(connection: MySqlConnection): Promise<void> {
   await sendSql(connection, FREE_CLOCK).catch((error) => {
     if (!isRefusedStatement(error)) throw error
   })
@@ -133,7 +145,7 @@ function saysReadOnly(result: unknown): boolean {
 }
 
 /** The connection is then closed, which rolls back. */
-function notCommitted(): MySqlStoreError {
+function connectionInUseError(): MySqlStoreError {
   return new MySqlStoreError(
     'connection_in_use',
     'A transaction is open on a connection of the store: the application gave the connection back to the pool without ending it, or has ' +

@@ -1,8 +1,8 @@
 import { ADVICE, MySqlStoreError } from '../errors.js'
 import { CLOCK } from '../rows/clock.js'
-import { encodeUtf8, statement, toLiteralSql } from '../statement.js'
+import { createStatement, encodeUtf8, toLiteralSql } from '../statement.js'
 
-export interface Examined {
+export interface SessionProperties {
   /** `max_allowed_packet`. */
   readonly mostBytes: number
   /** Whether a locking read of a row that was changed since the transaction's snapshot ends the transaction. */
@@ -20,7 +20,10 @@ const WAIT_S = 1
  *
  * @throws MySqlStoreError `database_unsuitable`, `schema_missing`; an error of the client.
  */
-export async function examineDatabase(send: (sql: string) => Promise<unknown>, prefix: string): Promise<Examined> {
+export async function examineDatabase(
+  send: (sql: string) => Promise<unknown>,
+  prefix: string,
+): Promise<SessionProperties> {
   const session = Object.fromEntries(
     ((await send(VARIABLES)) as { Variable_name: string; Value: string }[]).map(({ Variable_name: name, Value }) => [
       name,
@@ -28,8 +31,8 @@ export async function examineDatabase(send: (sql: string) => Promise<unknown>, p
     ]),
   )
   const fault =
-    session.version === undefined ? UNREADABLE : (findVersionFault(session.version) ?? sessionFault(session))
-  if (fault !== null) throw unsuitable(fault)
+    session.version === undefined ? UNREADABLE : (findVersionFault(session.version) ?? findSessionFault(session))
+  if (fault !== null) throw databaseUnsuitableError(fault)
   const tables = (await send(toLiteralSql(ENGINES(encodeUtf8(`${prefix}records`), encodeUtf8(`${prefix}sweeps`))))) as {
     engine: string
     stood_at: string | null
@@ -40,7 +43,7 @@ export async function examineDatabase(send: (sql: string) => Promise<unknown>, p
   }
   const other = tables.find(({ engine }) => engine !== 'InnoDB')
   if (other !== undefined) {
-    throw unsuitable(
+    throw databaseUnsuitableError(
       `its tables are kept by ${other.engine}, which has no transactions: ALTER TABLE ${prefix}records ENGINE = InnoDB`,
     )
   }
@@ -60,12 +63,12 @@ const VARIABLES = `SHOW SESSION VARIABLES WHERE Variable_name IN
   ('version', 'autocommit', 'sql_mode', 'max_allowed_packet', 'innodb_snapshot_isolation', 'tx_isolation', 'transaction_isolation',
   'log_bin', 'binlog_format')`
 
-const ENGINES = statement(
+const ENGINES = createStatement(
   `SELECT CONCAT(ENGINE) AS engine, ${CLOCK} FROM information_schema.TABLES
   WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN (CONVERT(? USING utf8), CONVERT(? USING utf8))`,
 )
 
-function sessionFault(session: Readonly<Record<string, string | undefined>>): string | null {
+function findSessionFault(session: Readonly<Record<string, string | undefined>>): string | null {
   if (session.autocommit !== 'ON') return 'autocommit is off in its sessions, which nobody would commit'
   const { sql_mode: mode = '' } = session
   if (!/STRICT_(ALL|TRANS)_TABLES/.test(mode)) {
@@ -92,6 +95,6 @@ export function findVersionFault(version: string): string | null {
   return `it has version ${version}, and the store needs MySQL 8.0.19 or MariaDB 10.6`
 }
 
-function unsuitable(because: string): MySqlStoreError {
+function databaseUnsuitableError(because: string): MySqlStoreError {
   return new MySqlStoreError('database_unsuitable', `The database cannot keep records: ${because}.`)
 }

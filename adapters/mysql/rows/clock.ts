@@ -1,5 +1,5 @@
 import { MySqlStoreError } from '../errors.js'
-import { statement } from '../statement.js'
+import { createStatement } from '../statement.js'
 
 /**
  * The time of the statement, in milliseconds since 1970. In UTC, so that neither the time zone of the session nor its change to winter
@@ -25,7 +25,7 @@ export const CLOCK =
   `CASE WHEN ${IS_OF_SERVER} THEN '0' ELSE '1' END AS is_set, ` +
   'CASE WHEN SYSDATE(6) = NOW(6) THEN CONCAT(UTC_TIMESTAMP(6)) END AS stood_at'
 
-export const readClock = statement('SELECT CONCAT(UTC_TIMESTAMP(6)) AS stood_at LIMIT 1')
+export const readClock = createStatement('SELECT CONCAT(UTC_TIMESTAMP(6)) AS stood_at LIMIT 1')
 
 /** For the store's own sessions, where no statement could see that the clock was set. */
 export const FREE_CLOCK = 'SET timestamp = DEFAULT'

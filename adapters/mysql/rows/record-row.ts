@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import {
   buildUnreadableMessage,
-  DamagedRow,
+  DamagedRowError,
   LATER_FORMAT,
   parseRecordRow,
   type Row,
@@ -14,7 +14,7 @@ import type { Version } from './statements.js'
 import { attachStepsColumn } from './steps-column.js'
 import { FORMAT } from './table.js'
 
-export interface Found {
+export interface RecordSnapshot {
   readonly now: number
   /** `null`: there is none, or it has expired. */
   readonly record: StoredRecord | null
@@ -28,11 +28,11 @@ export interface Found {
  * @throws MySqlStoreError `record_unreadable`; `read_only`: the server says that it is a replica, whose rows may be of the past;
  * `database_unsuitable`: the session's clock was set.
  */
-export function parseFoundRow(row: Row | undefined): Found {
+export function parseFoundRow(row: Row | undefined): RecordSnapshot {
   try {
-    return found(numbered(row ?? {}))
+    return parseNumberedRow(parseNumberColumns(row ?? {}))
   } catch (error) {
-    throw error instanceof DamagedRow ? unreadable(error.message) : error
+    throw error instanceof DamagedRowError ? recordUnreadableError(error.message) : error
   }
 }
 
@@ -51,16 +51,16 @@ const NUMBERS = [
   ],
 ]
 
-function numbered(row: Row): Row {
-  const numbers = NUMBERS.map((name) => [name, numberIn(row[name])] as const)
+function parseNumberColumns(row: Row): Row {
+  const numbers = NUMBERS.map((name) => [name, toNumberIfInteger(row[name])] as const)
   return { ...row, ...Object.fromEntries(numbers) }
 }
 
-function numberIn(value: unknown): unknown {
+function toNumberIfInteger(value: unknown): unknown {
   return typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 }
 
-function found(row: Row): Found {
+function parseNumberedRow(row: Row): RecordSnapshot {
   if (row.read_only === 1) {
     throw new MySqlStoreError('read_only', 'The server is read-only, as a replica is: connect to the primary.')
   }
@@ -71,12 +71,12 @@ function found(row: Row): Found {
   const version = { token: String(row.token), revision: readIntegerColumn(row, 'revision'), expiresAt }
   if (now >= expiresAt) return { now, record: null, version }
   if (row.format !== FORMAT) {
-    throw unreadable(LATER_FORMAT)
+    throw recordUnreadableError(LATER_FORMAT)
   }
   return { now, record: attachStepsColumn(parseRecordRow(row), row), version }
 }
 
-function unreadable(because: string): MySqlStoreError {
+function recordUnreadableError(because: string): MySqlStoreError {
   return new MySqlStoreError('record_unreadable', buildUnreadableMessage(because))
 }
 
@@ -84,17 +84,17 @@ function unreadable(because: string): MySqlStoreError {
 export function decodeTexts(row: Row): Row {
   const entries = Object.entries(row).map(([name, value]) => [
     name,
-    value instanceof Uint8Array ? textIn(value) : value,
+    value instanceof Uint8Array ? decodeUtf8(value) : value,
   ])
   return { ...Object.fromEntries(entries), body: null, steps: null }
 }
 
 export function decodeSteps(row: Row): Row {
   const { steps } = row
-  const hexadecimal = steps instanceof Uint8Array ? textIn(steps) : steps
+  const hexadecimal = steps instanceof Uint8Array ? decodeUtf8(steps) : steps
   return { ...decodeTexts(row), steps: typeof hexadecimal === 'string' ? Buffer.from(hexadecimal, 'hex') : null }
 }
 
-function textIn(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes)
 }

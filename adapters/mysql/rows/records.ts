@@ -10,7 +10,7 @@ import type { InFlight, StoredRecord } from '../../sql/record-columns.js'
 import type { MySqlDatabase } from '../connection/database.js'
 import { isDuplicate, isLocked, MySqlStoreError } from '../errors.js'
 import type { Statement } from '../statement.js'
-import { type Found, parseFoundRow } from './record-row.js'
+import { parseFoundRow, type RecordSnapshot } from './record-row.js'
 import type { Statements } from './statements.js'
 import { fitsStepsColumn } from './steps-column.js'
 
@@ -26,7 +26,7 @@ export class MySqlRecords {
   readonly #database: MySqlDatabase
   readonly #statements: Statements
   readonly #isUrgent: boolean
-  readonly #turns = new Turns()
+  readonly #turns = new KeyedQueue()
 
   /** `isUrgent`: late, its commands are worth nothing. */
   constructor(database: MySqlDatabase, statements: Statements, isUrgent = false) {
@@ -36,17 +36,17 @@ export class MySqlRecords {
   }
 
   /** `fingerprint`: whoever sends another one is not shown the answer. */
-  async find(key: string, fingerprint?: string): Promise<Found> {
+  async find(key: string, fingerprint?: string): Promise<RecordSnapshot> {
     const { read, readShown } = this.#statements
     const sent = fingerprint === undefined ? read(key) : readShown(key, fingerprint)
-    const [row] = await this.#database.rows(sent, this.#isUrgent)
+    const [row] = await this.#database.queryRows(sent, this.#isUrgent)
     return parseFoundRow(row)
   }
 
   /** The row as last committed; `'locked'`: a transaction holds it. */
-  async findLast(key: string): Promise<Found | 'locked'> {
+  async findLastCommitted(key: string): Promise<RecordSnapshot | 'locked'> {
     try {
-      const [row] = await this.#database.rows(this.#statements.lockAtOnce(key), this.#isUrgent)
+      const [row] = await this.#database.queryRows(this.#statements.lockAtOnce(key), this.#isUrgent)
       return row === undefined ? this.find(key) : parseFoundRow(row)
     } catch (error) {
       if (isLocked(error)) return 'locked'
@@ -59,14 +59,14 @@ export class MySqlRecords {
     for (let turn = 0; turn < MOST_TURNS; turn++) {
       const found = await this.find(key, fingerprint)
       const { record, reply } = command(found.record, found.now)
-      if (record === found.record || (await this.#write(key, record, found))) return reply
+      if (record === found.record || (await this.#writeIfUnchanged(key, record, found))) return reply
     }
     throw new MySqlStoreError('contended', 'The record changed repeatedly while this command tried to change it.')
   }
 
   /** A new key takes one statement. A row that a transaction holds means that the key is in flight: it may be completing it. */
   async begin(key: string, claim: Claim): Promise<BeginReply> {
-    let found: Found | undefined
+    let found: RecordSnapshot | undefined
     try {
       const first = machine.begin(null, claim, 0)
       if (await this.#isInserted(this.#statements.claim(key, first.record as InFlight))) return first.reply
@@ -74,14 +74,14 @@ export class MySqlRecords {
         found = await this.find(key, claim.fingerprint)
         const { record, reply } = machine.begin(found.record, claim, found.now)
         if (isLapsed(found) && isAboutLapse(reply)) {
-          const last = await this.findLast(key)
-          if (last === 'locked') return heldBy(found, claim)
+          const last = await this.findLastCommitted(key)
+          if (last === 'locked') return createInFlightReply(found, claim)
           if (last.version?.revision !== found.version?.revision) continue
         }
-        if (record === found.record || (await this.#write(key, record, found))) return reply
+        if (record === found.record || (await this.#writeIfUnchanged(key, record, found))) return reply
       }
     } catch (error) {
-      if (isLocked(error)) return heldBy(found, claim)
+      if (isLocked(error)) return createInFlightReply(found, claim)
       throw error
     }
     throw new MySqlStoreError('contended', 'The record changed repeatedly while this command tried to claim it.')
@@ -94,20 +94,20 @@ export class MySqlRecords {
       if (own.result === null || fitsStepsColumn(change.record, this.#database.mostBytes)) return change
       return machine.step(record, { ...own, result: null }, now)
     }
-    return this.#turns.take(key, () => this.change(key, command, own.fingerprint))
+    return this.#turns.runInTurn(key, () => this.change(key, command, own.fingerprint))
   }
 
   /** Whether the token's own row was in flight, and has a new lease. */
-  async renewed(key: string, token: string, leaseMs: number, retentionMs: number): Promise<boolean> {
+  async renewIfInFlight(key: string, token: string, leaseMs: number, retentionMs: number): Promise<boolean> {
     return (await this.#database.write(this.#statements.renew(key, token, leaseMs, retentionMs))) > 0
   }
 
   /** Whether the token's own row was in flight, and is completed. */
-  async completed(key: string, completion: Completion): Promise<boolean> {
+  async completeIfInFlight(key: string, completion: Completion): Promise<boolean> {
     return (await this.#database.write(this.#statements.complete(key, completion))) > 0
   }
 
-  async #write(key: string, record: StoredRecord | null, { version }: Found): Promise<boolean> {
+  async #writeIfUnchanged(key: string, record: StoredRecord | null, { version }: RecordSnapshot): Promise<boolean> {
     const { insert, remove, update } = this.#statements
     if (version === null) return record === null || this.#isInserted(insert(key, record))
     const written = record === null ? remove(key, version) : update(key, record, version)
@@ -127,7 +127,7 @@ export class MySqlRecords {
 
 const MOST_TURNS = 20
 
-function isLapsed({ record, now }: Found): boolean {
+function isLapsed({ record, now }: RecordSnapshot): boolean {
   return record?.state === 'in-flight' && now >= record.leaseUntil
 }
 
@@ -136,7 +136,7 @@ function isAboutLapse(reply: BeginReply): boolean {
   return reply.acquired || reply.record.state === 'in-flight'
 }
 
-function heldBy(found: Found | undefined, { fingerprint }: Claim): BeginReply {
+function createInFlightReply(found: RecordSnapshot | undefined, { fingerprint }: Claim): BeginReply {
   const record = found?.record ?? null
   const seen = {
     fingerprint: record?.fingerprint ?? fingerprint,
@@ -153,12 +153,12 @@ export function createUnclaimedCommands(records: MySqlRecords, urgent: MySqlReco
       const found = await urgent.find(key, looking.fingerprint)
       const looked = machine.look(found.record, looking, found.now)
       if (!isLapsed(found) || looked.acquired || looked.record.state !== 'in-flight') return looked
-      if ((await urgent.findLast(key)) !== 'locked') return looked
+      if ((await urgent.findLastCommitted(key)) !== 'locked') return looked
       return { acquired: false, record: { ...looked.record, leaseRemainingMs: 1 } }
     },
 
     async fence(key, { token }) {
-      const found = await records.findLast(key)
+      const found = await records.findLastCommitted(key)
       if (found === 'locked') return { isTaken: true, record: null, isOwn: false }
       const { record, now } = found
       return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.token === token }
@@ -166,7 +166,7 @@ export function createUnclaimedCommands(records: MySqlRecords, urgent: MySqlReco
 
     async withhold(key, own) {
       try {
-        if ((await records.findLast(key)) === 'locked') return { ok: false, record: null }
+        if ((await records.findLastCommitted(key)) === 'locked') return { ok: false, record: null }
         return await records.change(key, (record, now) => machine.withhold(record, own, now), own.fingerprint)
       } catch (error) {
         if (isLocked(error)) return { ok: false, record: null }
@@ -183,10 +183,10 @@ const LONGEST_TURN_MS = 500
  * Sends commands for one record one after another. Steps of a run may run side by side, and each command of theirs that another one
  * overtakes must read the row anew: many at once would overtake each other until their time limits.
  */
-class Turns {
+class KeyedQueue {
   readonly #last = new Map<string, Promise<void>>()
 
-  async take<Reply>(key: string, command: () => Promise<Reply>): Promise<Reply> {
+  async runInTurn<Reply>(key: string, command: () => Promise<Reply>): Promise<Reply> {
     const before = this.#last.get(key)
     let over!: () => void
     const turn = new Promise<void>((resolve) => {

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
 import type { StoredStep } from '../../../src/core/index.js'
-import { DamagedRow, type Row, type StoredRecord } from '../../sql/record-columns.js'
+import { DamagedRowError, type Row, type StoredRecord } from '../../sql/record-columns.js'
 
 /** What the column holds, as JSON; results in base64. */
-interface Kept {
+interface StepsColumn {
   readonly steps: readonly (readonly [
     label: string,
     state: StoredStep['state'],
@@ -22,7 +22,7 @@ export function encodeSteps(record: StoredRecord): Buffer | null {
     return [label, state, order, bytes] as const
   })
   if (steps.length === 0 && !rerun) return null
-  return Buffer.from(JSON.stringify({ steps, rerun } satisfies Kept))
+  return Buffer.from(JSON.stringify({ steps, rerun } satisfies StepsColumn))
 }
 
 /**
@@ -42,7 +42,7 @@ const STEPS_SHARE = 7 / 8
  */
 export function attachStepsColumn(record: StoredRecord, { steps: column }: Row): StoredRecord {
   if (column === null || column === undefined || record.state === 'completed') return record
-  const { steps: kept, rerun } = keptIn(column)
+  const { steps: kept, rerun } = parseStepsColumn(column)
   const steps = kept.map(([label, state, order, result]) => {
     return { label, state, order, result: result === null ? null : Buffer.from(result, 'base64') }
   })
@@ -50,15 +50,15 @@ export function attachStepsColumn(record: StoredRecord, { steps: column }: Row):
   return record.state === 'failed' && rerun ? { ...record, ...having, rerun: true } : { ...record, ...having }
 }
 
-function keptIn(column: unknown): Kept {
+function parseStepsColumn(column: unknown): StepsColumn {
   try {
-    const kept = JSON.parse(Buffer.from(column as Uint8Array).toString()) as Kept
+    const kept = JSON.parse(Buffer.from(column as Uint8Array).toString()) as StepsColumn
     if (kept.steps.every(isStep)) return kept
   } catch {} // Not the parser's own error, which would quote a result.
-  throw new DamagedRow('steps')
+  throw new DamagedRowError('steps')
 }
 
-function isStep([label, state, order, result]: Kept['steps'][number]): boolean {
+function isStep([label, state, order, result]: StepsColumn['steps'][number]): boolean {
   return (
     typeof label === 'string' &&
     ['begun', 'done', 'undone'].includes(state) &&

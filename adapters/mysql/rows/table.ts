@@ -21,7 +21,7 @@ export const STATES = {
  * Only `id` is indexed: an index on another column would be written by each command, and locked in an order of its own. The
  * checks are those of format 1, and apply to every writer.
  */
-export function schemaStatements(prefix: string): readonly string[] {
+export function buildSchemaStatements(prefix: string): readonly string[] {
   const { records, sweeps } = createTableNames(prefix)
   return [
     `CREATE TABLE IF NOT EXISTS ${records} (
@@ -63,6 +63,6 @@ export function schemaStatements(prefix: string): readonly string[] {
 
 /** The SQL for everything that the store needs, for a migration tool. Safe to run repeatedly. */
 export function schemaSql(prefix: string): string {
-  const lines = schemaStatements(prefix).map((each) => `${each};\n`)
+  const lines = buildSchemaStatements(prefix).map((each) => `${each};\n`)
   return `-- once-per-key, MySQL and MariaDB, revision ${REVISION}. Safe to run repeatedly.\n${lines.join('\n')}`
 }

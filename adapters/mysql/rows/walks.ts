@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { type ListedRecords, toListedRecord, toListedRecordIfUnknown } from '../../../src/core/index.js'
 import { collectListed, type Row } from '../../sql/record-columns.js'
-import type { Pace } from '../../sql/sweep-timer.js'
+import type { SweepIntervals } from '../../sql/sweep-timer.js'
 import type { MySqlDatabase } from '../connection/database.js'
 import { isLocked } from '../errors.js'
 import { clockIsSetError } from './clock.js'
@@ -15,7 +15,7 @@ const ROWS_A_SWEEP = 500
 const TURN_MS = 60_000
 
 /** What goes through the table, in steps in the order of the ids, which are random: no index is needed for it. */
-export class Walks {
+export class TableWalker {
   readonly #database: MySqlDatabase
   readonly #statements: Statements
 
@@ -35,7 +35,7 @@ export class Walks {
   async sweepAll(): Promise<number> {
     let removed = 0
     for (let from: string | null = ''; from !== null; ) {
-      const step: Swept = await this.#sweep(from)
+      const step: SweepResult = await this.#sweep(from)
       removed += step.removed
       from = step.next
     }
@@ -43,26 +43,26 @@ export class Walks {
   }
 
   /** One step of the sweep of all processes. Resolves with whether it was this one's turn, and there is more. */
-  async sweepInTurn({ pauseMs, restMs }: Pace): Promise<boolean> {
+  async sweepInTurn({ pauseMs, restMs }: SweepIntervals): Promise<boolean> {
     const { turn, progress, turned } = this.#statements
     if ((await this.#database.write(turn(TURN_MS))) === 0) return false
-    const [row] = await this.#database.rows(progress())
+    const [row] = await this.#database.queryRows(progress())
     const { next } = await this.#sweep(String(row?.next_id ?? ''))
     await this.#database.write(turned(next ?? '', next === null ? restMs : pauseMs))
     return next !== null
   }
 
-  async #sweep(from: string): Promise<Swept> {
-    const rows = await this.#database.rows(this.#statements.expired(from, ROWS_A_SWEEP))
+  async #sweep(from: string): Promise<SweepResult> {
+    const rows = await this.#database.queryRows(this.#statements.expired(from, ROWS_A_SWEEP))
     if (rows[0]?.is_set === '1') throw clockIsSetError()
     const expired = rows.filter(({ is_expired }) => is_expired === '1').map(({ id }) => String(id))
     // By their ids, so that no other row is locked, or waited for.
-    const removed = expired.length === 0 ? 0 : await this.#removed(expired)
+    const removed = expired.length === 0 ? 0 : await this.#removeExpired(expired)
     return { removed, next: rows.length < ROWS_A_SWEEP ? null : String(rows.at(-1)?.id) }
   }
 
   /** Rows that a transaction has locked, which takes their keys, are left for the next time, and with them the others of this step. */
-  async #removed(ids: readonly string[]): Promise<number> {
+  async #removeExpired(ids: readonly string[]): Promise<number> {
     try {
       return await this.#database.write(this.#statements.removeExpired(ids))
     } catch (error) {
@@ -76,7 +76,7 @@ export class Walks {
     show: typeof toListedRecord,
     isAsked: (key: string) => boolean,
   ): Promise<ListedRecords> {
-    const rows = await this.#database.rows(this.#statements.walk(from ?? '', ROWS_A_LIST))
+    const rows = await this.#database.queryRows(this.#statements.walk(from ?? '', ROWS_A_LIST))
     const keyOf = ({ name }: Row) => Buffer.from(String(name), 'hex').toString()
     const asked = rows.filter((row) => isAsked(keyOf(row)))
     const shown = collectListed(asked, keyOf, (row) => {
@@ -90,7 +90,7 @@ export class Walks {
 /** In place of a body: what is listed has none. */
 const NOT_READ = new Uint8Array()
 
-interface Swept {
+interface SweepResult {
   readonly removed: number
   /** The last id; `null`: the end of the table. */
   readonly next: string | null

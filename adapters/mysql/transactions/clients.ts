@@ -1,10 +1,10 @@
 import { ignoreError, isPairOfFunctions, type TxOfFunctions, toIsolationSql } from '../../sql/clients.js'
 import {
-  type Connection,
   getCorePool,
   isDemoted,
   isPool,
   type MySqlCallbackPool,
+  type MySqlConnection,
   type MySqlPool,
   type MySqlPromisePool,
   sendSql,
@@ -61,21 +61,21 @@ export interface OpenedTransactions<Tx, Options> extends MySqlTransactions<Tx, O
 }
 
 export function toOpenedTransactions(given: AnyTransactions): OpenedTransactions<unknown, unknown> {
-  return (isPool(given) ? onPool(given) : given) as OpenedTransactions<unknown, unknown>
+  return (isPool(given) ? createPoolTransactions(given) : given) as OpenedTransactions<unknown, unknown>
 }
 
-function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOptions> {
+function createPoolTransactions(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOptions> {
   const ends = new WeakMap<object, Promise<void>>()
   return {
-    run: (tx, statement) => sendSql(connectionIn(tx), toLiteralSql(statement)),
+    run: (tx, statement) => sendSql(getCallbackConnection(tx), toLiteralSql(statement)),
     sessionEnd: (tx) => ends.get(tx),
 
     async transaction(work, options) {
       const isolation = toIsolationSql(options)
-      const tx = await txOf(pool)
-      const connection = connectionIn(tx)
+      const tx = await takePoolConnection(pool)
+      const connection = getCallbackConnection(tx)
       connection.on('error', ignoreError)
-      const end = endOf(connection)
+      const end = watchConnectionEnd(connection)
       ends.set(tx, end.promise)
       let isGood = false
       try {
@@ -87,7 +87,7 @@ function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOpti
         isGood = true
         void sendSql(connection, LET_GO).catch(() => connection.destroy()) // It comes before anything else on the connection.
       } catch (error) {
-        isGood = await rollsBack(connection, error)
+        isGood = await rollBackIfPossible(connection, error)
         throw error
       } finally {
         end.close()
@@ -101,7 +101,7 @@ function onPool(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOpti
 }
 
 /** As the application's pool gives them out. */
-async function txOf(pool: MySqlPool): Promise<object> {
+async function takePoolConnection(pool: MySqlPool): Promise<object> {
   if (getCorePool(pool) !== pool) return (pool as MySqlPromisePool).getConnection()
   return new Promise((resolve, reject) => {
     ;(pool as MySqlCallbackPool).getConnection((error, connection) => {
@@ -112,12 +112,12 @@ async function txOf(pool: MySqlPool): Promise<object> {
 }
 
 /** That of callbacks, which one of promises wraps. */
-function connectionIn(tx: object): Connection {
-  const { connection, promise } = tx as { readonly connection?: Connection; readonly promise?: unknown }
-  return typeof promise === 'function' || connection === undefined ? (tx as Connection) : connection
+function getCallbackConnection(tx: object): MySqlConnection {
+  const { connection, promise } = tx as { readonly connection?: MySqlConnection; readonly promise?: unknown }
+  return typeof promise === 'function' || connection === undefined ? (tx as MySqlConnection) : connection
 }
 
-function endOf(connection: Connection): { readonly promise: Promise<void>; close(): void } {
+function watchConnectionEnd(connection: MySqlConnection): { readonly promise: Promise<void>; close(): void } {
   let onEnd!: () => void
   const promise = new Promise<void>((resolve) => {
     onEnd = resolve
@@ -127,7 +127,7 @@ function endOf(connection: Connection): { readonly promise: Promise<void>; close
 }
 
 /** Whether the rollback is certain, and the session as it was: if not, the connection is closed, and the database rolls back. */
-async function rollsBack(connection: Connection, error: unknown): Promise<boolean> {
+async function rollBackIfPossible(connection: MySqlConnection, error: unknown): Promise<boolean> {
   if ((error as { readonly fatal?: unknown } | null)?.fatal === true) return false
   if (isDemoted(connection, error)) return false
   try {

@@ -11,7 +11,7 @@ import {
   type Transactions,
 } from '../../../src/core/index.js'
 import { findRows } from '../../sql/clients.js'
-import { isEndedByWork, NOTHING_WRITTEN_INSIDE, withoutStatement } from '../../sql/errors.js'
+import { isEndedByWork, NOTHING_WRITTEN_INSIDE, redactStatementError } from '../../sql/errors.js'
 import { type InFlight, type Row, requireOwned } from '../../sql/record-columns.js'
 import type { MySqlDatabase } from '../connection/database.js'
 import {
@@ -27,11 +27,11 @@ import {
   unmarkedError,
 } from '../errors.js'
 import { clockIsSetError, readClock } from '../rows/clock.js'
-import { decodeSteps, decodeTexts, type Found, parseFoundRow } from '../rows/record-row.js'
+import { decodeSteps, decodeTexts, parseFoundRow, type RecordSnapshot } from '../rows/record-row.js'
 import type { MySqlRecords } from '../rows/records.js'
 import type { Statements, Version } from '../rows/statements.js'
 import { fitsStepsColumn } from '../rows/steps-column.js'
-import { computeStatementBytes, type Statement, statement } from '../statement.js'
+import { computeStatementBytes, createStatement, type Statement } from '../statement.js'
 import { type AnyTransactions, type OpenedTransactions, toOpenedTransactions } from './clients.js'
 import { countWrites, readVariable, readWrites } from './writes.js'
 
@@ -39,12 +39,12 @@ import { countWrites, readVariable, readWrites } from './writes.js'
  * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
  * client has been told to roll back, or it would be committed alone, or in another transaction on the same connection.
  */
-interface Open {
+interface TransactionHandle {
   readonly tx: unknown
   isOver(): boolean
 }
 
-interface Marked {
+interface TransactionMark {
   readonly token: string
   /** How many statements that write its session had been sent when it began. */
   readonly writesBefore: number
@@ -67,8 +67,8 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
   readonly #database: MySqlDatabase
   readonly #statements: Statements
   readonly #records: MySqlRecords
-  readonly #open = new WeakMap<object, Open>()
-  readonly #marked = new WeakMap<Open, Marked>()
+  readonly #open = new WeakMap<object, TransactionHandle>()
+  readonly #marked = new WeakMap<TransactionHandle, TransactionMark>()
   /** Whether the store has seen, over its own pool, a row that one of these transactions has locked: both use one database. */
   #isOneDatabase = false
   /** Of the application's sessions, as the first transaction tells; `undefined`: there was none. */
@@ -82,11 +82,11 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
   }
 
   transaction(work: (tx: unknown) => Promise<void>, options: unknown): Promise<unknown> {
-    return this.#client.transaction((tx) => this.#during(tx, () => work(tx)), options)
+    return this.#client.transaction((tx) => this.#runWhileOpen(tx, () => work(tx)), options)
   }
 
   /** After the work nothing of ours is sent in its transaction any more. */
-  async #during(tx: unknown, work: () => Promise<void>): Promise<void> {
+  async #runWhileOpen(tx: unknown, work: () => Promise<void>): Promise<void> {
     let isOver = false
     this.#open.set(tx as object, { tx, isOver: () => isOver })
     try {
@@ -101,23 +101,23 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
    * all of a session's transactions.
    */
   async mark(tx: unknown, token: string): Promise<boolean> {
-    const open = this.#openOf(tx)
+    const open = this.#requireOpenTransaction(tx)
     await this.#setMark(open, token)
-    await this.#remember(open, { token })
+    await this.#saveMark(open, { token })
     this.#isolatesSnapshots ??= await this.#doesIsolateSnapshots(open)
     return !this.needsRenewal(undefined)
   }
 
   /** Whether a locking read of a row that was changed since its snapshot would end the transaction: MySQL has no such thing. */
-  async #doesIsolateSnapshots(open: Open): Promise<boolean> {
-    const [row] = await this.#rows(open, SNAPSHOTS())
+  async #doesIsolateSnapshots(open: TransactionHandle): Promise<boolean> {
+    const [row] = await this.#queryRows(open, SNAPSHOTS())
     return row !== undefined && readVariable(row) === 'ON'
   }
 
   /** Locks the record until the transaction ends, and makes it uncertain. Resolves with what it says of the step. */
   async step(tx: unknown, key: string, token: string, label: string): Promise<RecordedResult> {
-    const open = this.#openOf(tx)
-    const { steps } = await this.#ownedWithSteps(open, key, token)
+    const open = this.#requireOpenTransaction(tx)
+    const { steps } = await this.#lockOwnedWithSteps(open, key, token)
     await this.#send(open, this.#statements.unsettle(key))
     const recorded = steps?.find((step) => step.label === label && step.state === 'done')
     return recorded === undefined ? null : { result: recorded.result }
@@ -125,8 +125,8 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
 
   /** Records its result; one for which there is no room is done, and not kept. */
   async stepDone(tx: unknown, key: string, token: string, change: StepChange): Promise<void> {
-    const open = this.#openOf(tx)
-    const found = await this.#ownedWithSteps(open, key, token)
+    const open = this.#requireOpenTransaction(tx)
+    const found = await this.#lockOwnedWithSteps(open, key, token)
     const kept = { ...found, steps: machine.applyStep(found.steps, change) }
     const bare = { ...found, steps: machine.applyStep(found.steps, { ...change, result: null }) }
     const hasRoom = fitsStepsColumn(kept, this.#database.mostBytes)
@@ -135,8 +135,8 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
   async complete(tx: unknown, key: string, completion: Completion, allowEmpty: boolean): Promise<void> {
-    const open = this.#openOf(tx)
-    await this.#mayComplete(open, completion.token, allowEmpty)
+    const open = this.#requireOpenTransaction(tx)
+    await this.#assertMayComplete(open, completion.token, allowEmpty)
     await this.#lockOwned(open, key, completion.token)
     await this.#send(open, this.#statements.completeLocked(key, completion))
   }
@@ -147,11 +147,11 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
    * would lock its neighbours too, and any other could read the past.
    */
   async enter(tx: unknown, key: string, entry: Entry): Promise<Entered> {
-    const open = this.#openOf(tx)
-    const found = await this.#records.findLast(key)
+    const open = this.#requireOpenTransaction(tx)
+    const found = await this.#records.findLastCommitted(key)
     if (found === 'locked') return 'locked'
     if (machine.enter(found.record, entry, found.now) !== 'entered') return 'taken'
-    const placeholder = placeholderOf(entry.token)
+    const placeholder = toPlaceholderToken(entry.token)
     await this.#setMark(open, entry.token)
     try {
       if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder, found.now))
@@ -162,8 +162,8 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
       if (isLocked(error) || isConflict(error)) return 'taken'
       throw error
     }
-    if (found.version === null) await this.#mustBeSeen(key, entry.token)
-    await this.#remember(open, {
+    if (found.version === null) await this.#assertSameDatabase(key, entry.token)
+    await this.#saveMark(open, {
       token: entry.token,
       taken: found.version ?? { token: placeholder, revision: 1, expiresAt: 0 },
     })
@@ -172,8 +172,8 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
 
   /** The last one: writes the completed record over the row that it has locked. */
   async finish(tx: unknown, key: string, finish: Finish, allowEmpty: boolean): Promise<void> {
-    const open = this.#openOf(tx)
-    await this.#mayComplete(open, finish.token, allowEmpty)
+    const open = this.#requireOpenTransaction(tx)
+    await this.#assertMayComplete(open, finish.token, allowEmpty)
     const taken = this.#marked.get(open)?.taken
     if (taken === undefined || !isSame(await this.#lock(open, key, false), taken)) throw operationTakenError()
     await this.#send(open, this.#statements.finish(key, finish, taken.token))
@@ -181,9 +181,9 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
 
   /** The same for a transaction that the application opened. Whether it has written something cannot be seen. */
   async completeByHand(tx: unknown, key: string, completion: Completion, isAwaited: () => boolean): Promise<void> {
-    const open: Open = { tx, isOver: () => !isAwaited() }
+    const open: TransactionHandle = { tx, isOver: () => !isAwaited() }
     await this.#setMark(open, completion.token)
-    await this.#checkMark(open, completion.token, notOpenError)
+    await this.#assertMark(open, completion.token, notOpenError)
     await this.#lockOwned(open, key, completion.token)
     await this.#send(open, this.#statements.completeLocked(key, completion))
   }
@@ -205,91 +205,91 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
     return error instanceof MySqlStoreError ? error.code === 'connection_lost' : !isConflict(error)
   }
 
-  async #mayComplete(open: Open, token: string, allowEmpty: boolean): Promise<void> {
+  async #assertMayComplete(open: TransactionHandle, token: string, allowEmpty: boolean): Promise<void> {
     const marked = this.#marked.get(open)
     if (marked?.token !== token) throw unmarkedError()
-    if (!allowEmpty && (await this.#writes(open)) === marked.writesBefore) {
+    if (!allowEmpty && (await this.#countWrites(open)) === marked.writesBefore) {
       throw new MySqlStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
     }
-    await this.#checkMark(open, token)
+    await this.#assertMark(open, token)
   }
 
-  async #remember(open: Open, known: Omit<Marked, 'writesBefore'>): Promise<void> {
-    this.#marked.set(open, { ...known, writesBefore: await this.#writes(open) })
+  async #saveMark(open: TransactionHandle, known: Omit<TransactionMark, 'writesBefore'>): Promise<void> {
+    this.#marked.set(open, { ...known, writesBefore: await this.#countWrites(open) })
   }
 
   /** Once: the row that is a lock must be one for the store too. */
-  async #mustBeSeen(key: string, token: string): Promise<void> {
-    this.#isOneDatabase ||= (await this.#records.findLast(key)) === 'locked'
+  async #assertSameDatabase(key: string, token: string): Promise<void> {
+    this.#isOneDatabase ||= (await this.#records.findLastCommitted(key)) === 'locked'
     if (!this.#isOneDatabase) requireOwned(null, token, MySqlStoreError)
   }
 
-  async #setMark(open: Open, token: string): Promise<void> {
-    await this.#send(open, statement(`SAVEPOINT ${markOf(token)}`)())
+  async #setMark(open: TransactionHandle, token: string): Promise<void> {
+    await this.#send(open, createStatement(`SAVEPOINT ${toSavepointName(token)}`)())
   }
 
   /** It is dropped, so that it can be checked once. */
-  async #checkMark(open: Open, token: string, error = unmarkedError): Promise<void> {
-    await this.#send(open, statement(`RELEASE SAVEPOINT ${markOf(token)}`)()).catch((cause) => {
+  async #assertMark(open: TransactionHandle, token: string, error = unmarkedError): Promise<void> {
+    await this.#send(open, createStatement(`RELEASE SAVEPOINT ${toSavepointName(token)}`)()).catch((cause) => {
       throw findErrorNumber(cause) === DOES_NOT_EXIST ? error(cause) : cause
     })
   }
 
   /** How many statements that write the session has been sent, whether they have met a row or not. */
-  async #writes(open: Open): Promise<number> {
-    return countWrites(await this.#rows(open, readWrites()))
+  async #countWrites(open: TransactionHandle): Promise<number> {
+    return countWrites(await this.#queryRows(open, readWrites()))
   }
 
   /** In the marked transaction. */
-  async #ownedWithSteps(open: Open, key: string, token: string): Promise<InFlight> {
-    await this.#checkMark(open, token)
+  async #lockOwnedWithSteps(open: TransactionHandle, key: string, token: string): Promise<InFlight> {
+    await this.#assertMark(open, token)
     await this.#setMark(open, token)
-    const row = await this.#locked(open, this.#statements.lockWithSteps(key))
+    const row = await this.#readLockedRow(open, this.#statements.lockWithSteps(key))
     const found = row === undefined ? ABSENT : parseFoundRow(decodeSteps(row))
     return requireOwned(found.record, token, MySqlStoreError)
   }
 
-  async #lockOwned(open: Open, key: string, token: string): Promise<void> {
+  async #lockOwned(open: TransactionHandle, key: string, token: string): Promise<void> {
     const { record } = await this.#lock(open, key, false)
     requireOwned(record, token, MySqlStoreError)
   }
 
   /** The row as last committed, without its answer and its steps. */
-  async #lock(open: Open, key: string, atOnce: boolean): Promise<Found> {
+  async #lock(open: TransactionHandle, key: string, atOnce: boolean): Promise<RecordSnapshot> {
     const { lock, lockBareAtOnce } = this.#statements
-    const row = await this.#locked(open, atOnce ? lockBareAtOnce(key) : lock(key))
+    const row = await this.#readLockedRow(open, atOnce ? lockBareAtOnce(key) : lock(key))
     return row === undefined ? ABSENT : parseFoundRow(decodeTexts(row))
   }
 
   /** A row, in a session whose clock goes. */
-  async #locked(open: Open, sent: Statement): Promise<Row | undefined> {
-    const [row] = await this.#rows(open, sent)
+  async #readLockedRow(open: TransactionHandle, sent: Statement): Promise<Row | undefined> {
+    const [row] = await this.#queryRows(open, sent)
     const stoodAt = row && decodeTexts(row).stood_at
     if (typeof stoodAt !== 'string') return row
-    const [next] = await this.#rows(open, readClock())
+    const [next] = await this.#queryRows(open, readClock())
     if (next === undefined || decodeTexts(next).stood_at === stoodAt) throw clockIsSetError()
     return row
   }
 
-  async #rows(open: Open, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  async #queryRows(open: TransactionHandle, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const rows = findRows(await this.#send(open, sent))
     if (rows !== null) return rows
     throw new MySqlStoreError('database_failed', 'The client returned no rows.')
   }
 
-  #openOf(tx: unknown): Open {
+  #requireOpenTransaction(tx: unknown): TransactionHandle {
     const open = this.#open.get(tx as object)
     if (open === undefined) throw unmarkedError()
     return open
   }
 
-  async #send(open: Open, sent: Statement): Promise<unknown> {
+  async #send(open: TransactionHandle, sent: Statement): Promise<unknown> {
     if (open.isOver()) throw unmarkedError()
     assertFits(computeStatementBytes(sent), this.#database.mostBytes)
     try {
       return await this.#client.run(open.tx, sent)
     } catch (thrown) {
-      const error = withoutStatement(thrown)
+      const error = redactStatementError(thrown)
       if (isEndedByWork(error)) throw unmarkedError(error)
       const translated = storeError(error)
       throw OURS.has(translated.code) ? translated : error
@@ -304,27 +304,27 @@ const OURS: ReadonlySet<MySqlStoreErrorCode> = new Set([
   'packet_too_large',
 ])
 
-const ABSENT: Found = { now: 0, record: null, version: null }
+const ABSENT: RecordSnapshot = { now: 0, record: null, version: null }
 
 /** https://mariadb.com/kb/en/e1305/: SAVEPOINT … does not exist. */
 const DOES_NOT_EXIST = 1305
 
-const SNAPSHOTS = statement("SHOW SESSION VARIABLES LIKE 'innodb_snapshot_isolation'")
+const SNAPSHOTS = createStatement("SHOW SESSION VARIABLES LIKE 'innodb_snapshot_isolation'")
 
 /** Its name says whose it is. */
-function markOf(token: string): string {
-  return `once_per_key_${digestOf(token)}`
+function toSavepointName(token: string): string {
+  return `once_per_key_${computeTokenDigest(token)}`
 }
 
 /** The token of a row that no commit shows; if one did, the row would be nobody's. */
-function placeholderOf(token: string): string {
-  return `entered ${digestOf(token)}`
+function toPlaceholderToken(token: string): string {
+  return `entered ${computeTokenDigest(token)}`
 }
 
-function digestOf(token: string): string {
+function computeTokenDigest(token: string): string {
   return createHash('sha256').update(token).digest('hex').slice(0, 32)
 }
 
-function isSame({ version }: Found, taken: Version | undefined): boolean {
+function isSame({ version }: RecordSnapshot, taken: Version | undefined): boolean {
   return version !== null && version.token === taken?.token && version.revision === taken.revision
 }

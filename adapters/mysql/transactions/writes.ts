@@ -1,5 +1,5 @@
 import { MySqlStoreError } from '../errors.js'
-import { statement } from '../statement.js'
+import { createStatement } from '../statement.js'
 
 const COUNTERS = [
   ...['Com_insert', 'Com_insert_select', 'Com_update', 'Com_update_multi', 'Com_delete', 'Com_delete_multi'],
@@ -7,7 +7,7 @@ const COUNTERS = [
 ]
 
 /** A statement that sends no rows may have written: an UPDATE that matches none counts too. Every user may ask. */
-export const readWrites = statement(
+export const readWrites = createStatement(
   `SHOW SESSION STATUS WHERE Variable_name IN (${COUNTERS.map((name) => `'${name}'`).join(', ')})`,
 )
 

@@ -4,28 +4,39 @@
  */
 import {
   ANSWER,
-  after,
+  afterNowSql,
+  buildCommandFunctionSql,
   CLAIM_WAITS,
-  command,
   DURABLY,
-  deeper,
-  handOverSteps,
+  handOverStepsSql,
   IS_UNKNOWN,
-  isMarked,
+  indentLines,
+  isMarkedSql,
   OWNERSHIP,
-  read,
+  readRecordSql,
+  retryUntilUnchangedSql,
   SHOWN,
   SHOWN_TO_ITS_OWN,
   SHOWN_WITHOUT_ANSWER,
-  stepsTold,
+  shownStepsSql,
   UNCHANGED,
-  untilUnchanged,
-  write,
+  writeRecordSql,
 } from './plpgsql.js'
 
 /** The four commands and the operator's three. */
-export function commands(schema: string): string {
-  return [begin, renew, complete, release, step, inspect, resolve, forget].map((each) => each(schema)).join('')
+export function buildCommandsSql(schema: string): string {
+  return [
+    beginFunctionSql,
+    renewFunctionSql,
+    completeFunctionSql,
+    releaseFunctionSql,
+    stepFunctionSql,
+    inspectFunctionSql,
+    resolveFunctionSql,
+    forgetFunctionSql,
+  ]
+    .map((each) => each(schema))
+    .join('')
 }
 
 /**
@@ -33,15 +44,15 @@ export function commands(schema: string): string {
  * be completing it. So the row is locked even if a lapsed record will only be shown (this lock does not wait for the
  * log): the outcome is unknown only if no transaction holds the row.
  */
-function begin(schema: string): string {
-  return command(schema, {
+function beginFunctionSql(schema: string): string {
+  return buildCommandFunctionSql(schema, {
     name: 'begin_v1',
     columns: ', OUT steps text',
     parameters:
       'p_key text, p_token text, p_fingerprint text, p_lease_ms bigint, p_retention_ms bigint, p_unknown_outcome text',
     waits: CLAIM_WAITS,
     declare: '\n  step text;',
-    body: untilUnchanged(
+    body: retryUntilUnchangedSql(
       schema,
       `
     step := CASE
@@ -52,7 +63,7 @@ function begin(schema: string): string {
       WHEN r.fingerprint <> p_fingerprint THEN 'refuse'
       WHEN r.state = 'in-flight' AND now < r.lease_until THEN 'refuse'
       WHEN p_unknown_outcome <> 'refuse' THEN 'take over'
-      WHEN ${isMarked(schema)} THEN 'take over'
+      WHEN ${isMarkedSql(schema)} THEN 'take over'
       WHEN r.state = 'in-flight' THEN 'refuse unless it is held'
       ELSE 'refuse'
     END;
@@ -70,8 +81,8 @@ function begin(schema: string): string {
         n.attempt := CASE WHEN unexpired THEN r.attempt + 1 ELSE 1 END;
         n.uncertain := step = 'take over';
       END IF;
-      n.lease_until := ${after('p_lease_ms')};
-      n.expires_at := ${after('p_retention_ms')};
+      n.lease_until := ${afterNowSql('p_lease_ms')};
+      n.expires_at := ${afterNowSql('p_retention_ms')};
       reply := 'acquired'; attempt := n.attempt::text; uncertain := n.uncertain::text;
     END IF;
 
@@ -84,7 +95,7 @@ function begin(schema: string): string {
         END IF;
         CONTINUE;
       END IF;
-${deeper(write(schema, "step <> 'acquire'", HANDED_OVER(schema)))}
+${indentLines(writeRecordSql(schema, "step <> 'acquire'", handOverAndShowStepsSql(schema)))}
     EXCEPTION WHEN lock_not_available THEN
       reply := 'in-flight'; lease := '1';
       fingerprint := p_fingerprint; attempt := '1'; uncertain := 'false';
@@ -97,12 +108,12 @@ ${deeper(write(schema, "step <> 'acquire'", HANDED_OVER(schema)))}
   })
 }
 
-const HANDED_OVER = (schema: string) => `
+const handOverAndShowStepsSql = (schema: string) => `
       IF step <> 'acquire' THEN
         IF step = 'take over' THEN
-          ${handOverSteps(schema)}
+          ${handOverStepsSql(schema)}
         END IF;
-        steps := ${deeper(deeper(stepsTold(schema)))};
+        steps := ${indentLines(indentLines(shownStepsSql(schema)))};
       END IF;`
 
 const STALE = `${SHOWN_TO_ITS_OWN}
@@ -123,29 +134,29 @@ const KEPT_OR_RESTORED = `
       reply := 'restored';
     END IF;`
 
-function renew(schema: string): string {
-  return command(schema, {
+function renewFunctionSql(schema: string): string {
+  return buildCommandFunctionSql(schema, {
     name: 'renew_v1',
     parameters: `${OWNERSHIP}, p_lease_ms bigint`,
-    body: untilUnchanged(
+    body: retryUntilUnchangedSql(
       schema,
       `
     IF unexpired AND (r.token <> p_token OR r.state <> 'in-flight') THEN${STALE}
     END IF;
 
 ${KEPT_OR_RESTORED}
-    n.lease_until := ${after('p_lease_ms')};
-    n.expires_at := ${after('p_retention_ms')};
-${write(schema, 'unexpired')}`,
+    n.lease_until := ${afterNowSql('p_lease_ms')};
+    n.expires_at := ${afterNowSql('p_retention_ms')};
+${writeRecordSql(schema, 'unexpired')}`,
     ),
   })
 }
 
-function complete(schema: string): string {
-  return command(schema, {
+function completeFunctionSql(schema: string): string {
+  return buildCommandFunctionSql(schema, {
     name: 'complete_v1',
     parameters: `${OWNERSHIP}, ${ANSWER}`,
-    body: untilUnchanged(
+    body: retryUntilUnchangedSql(
       schema,
       `
     IF unexpired AND (r.token <> p_token OR r.state = 'failed') THEN${STALE}
@@ -156,10 +167,10 @@ function complete(schema: string): string {
     n.state := 'completed'; n.token := p_token; n.uncertain := false;
     n.fingerprint := CASE WHEN unexpired THEN r.fingerprint ELSE p_fingerprint END;
     n.attempt := CASE WHEN unexpired THEN r.attempt ELSE p_attempt END;
-    n.expires_at := ${after('p_retention_ms')};
+    n.expires_at := ${afterNowSql('p_retention_ms')};
     n.status := p_status; n.head := p_head; n.body := p_body;
     reply := 'ok';
-${write(schema)}`,
+${writeRecordSql(schema)}`,
     ),
   })
 }
@@ -168,11 +179,11 @@ ${write(schema)}`,
  * Waits for a transaction that holds the row, so its reply proves how that transaction ended, even after a lost COMMIT
  * reply.
  */
-function release(schema: string): string {
-  return command(schema, {
+function releaseFunctionSql(schema: string): string {
+  return buildCommandFunctionSql(schema, {
     name: 'release_v1',
     parameters: `${OWNERSHIP}, p_failed_ms bigint`,
-    body: untilUnchanged(
+    body: retryUntilUnchangedSql(
       schema,
       `
     IF unexpired AND (r.token <> p_token OR r.state = 'completed') THEN${STALE}
@@ -185,27 +196,27 @@ function release(schema: string): string {
     n.uncertain := p_uncertain OR (unexpired AND r.uncertain);
     IF n.uncertain THEN
       n.fingerprint := CASE WHEN unexpired THEN r.fingerprint ELSE p_fingerprint END;
-      n.expires_at := ${after('p_retention_ms')};
+      n.expires_at := ${afterNowSql('p_retention_ms')};
     ELSE
-      n.expires_at := ${after('p_failed_ms')};
+      n.expires_at := ${afterNowSql('p_failed_ms')};
     END IF;
     reply := 'ok';
-${write(schema, 'unexpired AND n.uncertain')}`,
+${writeRecordSql(schema, 'unexpired AND n.uncertain')}`,
     ),
   })
 }
 
 /** A step's row is compared again where it is written: two commands of one owner may pass the check of the record at once. */
-function step(schema: string): string {
-  return command(schema, {
+function stepFunctionSql(schema: string): string {
+  return buildCommandFunctionSql(schema, {
     name: 'record_step_v1',
     parameters: `${OWNERSHIP}, p_lease_ms bigint, p_label text, p_order bigint, p_state text, p_result bytea`,
-    body: untilUnchanged(
+    body: retryUntilUnchangedSql(
       schema,
       `
     IF unexpired AND (r.token <> p_token OR r.state = 'failed') THEN${STALE}
     ELSIF unexpired AND r.state = 'completed' THEN
-      IF p_state <> 'begun' THEN${deeper(OK)}
+      IF p_state <> 'begun' THEN${indentLines(OK)}
       END IF;${STALE}
     ELSIF unexpired AND EXISTS (
       SELECT FROM ${schema}.steps s
@@ -214,14 +225,14 @@ function step(schema: string): string {
     END IF;
 
 ${KEPT_OR_RESTORED}
-    n.lease_until := ${after('p_lease_ms')};
-    n.expires_at := ${after('p_retention_ms')};
-${write(schema, 'unexpired', STEP_WRITTEN(schema))}`,
+    n.lease_until := ${afterNowSql('p_lease_ms')};
+    n.expires_at := ${afterNowSql('p_retention_ms')};
+${writeRecordSql(schema, 'unexpired', writeStepSql(schema))}`,
     ),
   })
 }
 
-const STEP_WRITTEN = (schema: string) => `
+const writeStepSql = (schema: string) => `
       INSERT INTO ${schema}.steps AS s (record, label, step_order, state, result)
       VALUES (record_id, p_label, p_order, p_state, p_result)
       ON CONFLICT (record, label) DO UPDATE SET
@@ -234,24 +245,24 @@ const NONE = `
       RETURN;
     END IF;`
 
-function inspect(schema: string): string {
-  return command(schema, {
+function inspectFunctionSql(schema: string): string {
+  return buildCommandFunctionSql(schema, {
     name: 'inspect_v1',
     columns: ', OUT steps text',
     parameters: 'p_key text',
     volatility: 'STABLE',
-    body: `${read(schema)}${NONE}${SHOWN}
+    body: `${readRecordSql(schema)}${NONE}${SHOWN}
     IF r.state <> 'completed' THEN
-      steps := ${stepsTold(schema, '')};
+      steps := ${shownStepsSql(schema, '')};
     END IF;`,
   })
 }
 
-function resolve(schema: string): string {
-  return command(schema, {
+function resolveFunctionSql(schema: string): string {
+  return buildCommandFunctionSql(schema, {
     name: 'resolve_v1',
     parameters: `p_key text, p_token text, p_attempt bigint, p_retention_ms bigint, p_reruns boolean, ${ANSWER}`,
-    body: untilUnchanged(
+    body: retryUntilUnchangedSql(
       schema,
       `${NONE}
     IF r.token = p_token AND r.state <> 'in-flight' THEN${OK}
@@ -262,7 +273,7 @@ function resolve(schema: string): string {
 
     n := NULL;
     n.token := p_token; n.attempt := r.attempt; n.uncertain := false;
-    n.expires_at := greatest(r.expires_at, ${after('p_retention_ms')});
+    n.expires_at := greatest(r.expires_at, ${afterNowSql('p_retention_ms')});
     IF p_reruns THEN
       n.state := 'failed'; n.fingerprint := r.fingerprint; n.uncertain := true;
     ELSIF p_status IS NULL THEN
@@ -272,23 +283,23 @@ function resolve(schema: string): string {
       n.status := p_status; n.head := p_head; n.body := p_body;
     END IF;
     reply := 'ok';
-${write(schema, 'p_reruns', MARKED(schema))}`,
+${writeRecordSql(schema, 'p_reruns', markForRerunSql(schema))}`,
     ),
   })
 }
 
 /** As a row without a label, which no step lacks. */
-const MARKED = (schema: string) => `
+const markForRerunSql = (schema: string) => `
       IF p_reruns THEN
-        ${handOverSteps(schema)}
+        ${handOverStepsSql(schema)}
         INSERT INTO ${schema}.steps (record, label, step_order, state) VALUES (record_id, '', 0, 'rerun');
       END IF;`
 
-function forget(schema: string): string {
-  return command(schema, {
+function forgetFunctionSql(schema: string): string {
+  return buildCommandFunctionSql(schema, {
     name: 'forget_v1',
     parameters: 'p_key text, p_state text, p_attempt bigint, p_fingerprint text, p_removes boolean',
-    body: untilUnchanged(
+    body: retryUntilUnchangedSql(
       schema,
       `${NONE}
     IF r.state <> p_state OR r.attempt <> p_attempt OR r.fingerprint IS DISTINCT FROM p_fingerprint
@@ -297,7 +308,7 @@ function forget(schema: string): string {
     END IF;
 
     reply := 'ok';
-    IF p_removes THEN${deeper(deeper(DURABLY))}
+    IF p_removes THEN${indentLines(indentLines(DURABLY))}
       DELETE FROM ${schema}.records t WHERE ${UNCHANGED};
       IF FOUND THEN
         RETURN;
@@ -311,7 +322,7 @@ function forget(schema: string): string {
 
     n := r;
     n.status := 200; n.head := '["",[]]'; n.body := NULL;
-${write(schema)}`,
+${writeRecordSql(schema)}`,
     ),
   })
 }

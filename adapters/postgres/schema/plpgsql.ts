@@ -52,7 +52,7 @@ interface Routine {
 }
 
 /** A function about the record of `p_key`. */
-export function routine(
+export function buildFunctionSql(
   schema: string,
   { name, parameters, volatility = 'VOLATILE', waits, declare = [], body }: Routine,
 ): string {
@@ -70,7 +70,7 @@ $body$;
 }
 
 /** What `read` finds. */
-export function found(schema: string): string {
+export function recordVariablesSql(schema: string): string {
   return `r ${schema}.records;
   stored boolean;
   unexpired boolean;`
@@ -88,7 +88,7 @@ interface Command {
   readonly body: string
 }
 
-export function command(
+export function buildCommandFunctionSql(
   schema: string,
   { name, parameters, volatility = 'VOLATILE', waits = COMMAND_WAITS, columns = '', declare = '', body }: Command,
 ): string {
@@ -97,15 +97,15 @@ export function command(
   stored boolean; -- a row exists
   unexpired boolean; -- and it has not expired${declare}`
   const given = `${parameters},\n  ${REPLY}${columns}`
-  return routine(schema, { name, parameters: given, volatility, waits, declare: [NOW, variables], body })
+  return buildFunctionSql(schema, { name, parameters: given, volatility, waits, declare: [NOW, variables], body })
 }
 
 /** Indents lines by one more step. */
-export function deeper(lines: string): string {
+export function indentLines(lines: string): string {
   return lines.replaceAll('\n', '\n  ')
 }
 
-export function after(durationMs: string): string {
+export function afterNowSql(durationMs: string): string {
   return `now + ${durationMs} * interval '1 millisecond'`
 }
 
@@ -123,7 +123,7 @@ export const DURABLY = `
   END IF;`
 
 /** Without a lock: commands that do not write never wait. */
-export function read(schema: string): string {
+export function readRecordSql(schema: string): string {
   return `
     SELECT t.* INTO r FROM ${schema}.records t WHERE t.id = record_id;
     stored := FOUND;
@@ -138,9 +138,9 @@ export function read(schema: string): string {
  * Reads, decides, and writes only if the row has not changed since; otherwise starts again. Skipping locked rows would
  * be wrong: a row that is locked for a moment is neither free nor in flight.
  */
-export function untilUnchanged(schema: string, decideAndWrite: string): string {
+export function retryUntilUnchangedSql(schema: string, decideAndWrite: string): string {
   return `${ON_A_PRIMARY}
-  FOR turn IN 1..20 LOOP${read(schema)}
+  FOR turn IN 1..20 LOOP${readRecordSql(schema)}
 ${decideAndWrite}
   END LOOP;
   RAISE EXCEPTION USING ERRCODE = 'serialization_failure',
@@ -154,25 +154,25 @@ ${decideAndWrite}
 export const UNCHANGED = `t.id = record_id AND t.token = r.token AND t.state = r.state AND t.uncertain = r.uncertain
         AND t.lease_until IS NOT DISTINCT FROM r.lease_until AND t.expires_at = r.expires_at`
 
-export function dropSteps(schema: string): string {
+export function deleteStepsSql(schema: string): string {
   return `DELETE FROM ${schema}.steps s WHERE s.record = record_id;`
 }
 
 /** What was taken back has never begun, the mark of an operator is cleared, and the order starts anew. */
-export function handOverSteps(schema: string): string {
+export function handOverStepsSql(schema: string): string {
   return `DELETE FROM ${schema}.steps s WHERE s.record = record_id AND s.state IN ('undone', 'rerun');
           UPDATE ${schema}.steps s SET step_order = 0 WHERE s.record = record_id;`
 }
 
 /** Whether an operator has marked the record, so that the next claim takes it over even under 'refuse'. */
-export function isMarked(schema: string): string {
+export function isMarkedSql(schema: string): string {
   return `r.state = 'failed' AND EXISTS (
         SELECT FROM ${schema}.steps s WHERE s.record = record_id AND s.state = 'rerun'
       )`
 }
 
 /** What an owner is told: labels, states and results in base 64, as JSON. */
-export function stepsTold(schema: string, result = `, translate(encode(s.result, 'base64'), E'\\n', '')`): string {
+export function shownStepsSql(schema: string, result = `, translate(encode(s.result, 'base64'), E'\\n', '')`): string {
   return `(
       SELECT json_agg(json_build_array(s.label, s.state${result}) ORDER BY s.position)::text
       FROM ${schema}.steps s WHERE s.record = record_id AND s.state <> 'undone'
@@ -180,8 +180,8 @@ export function stepsTold(schema: string, result = `, translate(encode(s.result,
 }
 
 /** Writes `n`, does what follows, and returns if the row was unchanged. `keepsSteps`: the condition under which its steps stay. */
-export function write(schema: string, keepsSteps = 'false', then = ''): string {
-  return `${deeper(DURABLY)}
+export function writeRecordSql(schema: string, keepsSteps = 'false', then = ''): string {
+  return `${indentLines(DURABLY)}
     IF stored THEN
       UPDATE ${schema}.records t SET (
         format, state, token, fingerprint, attempt, uncertain, lease_until, expires_at, status, head, body
@@ -200,7 +200,7 @@ export function write(schema: string, keepsSteps = 'false', then = ''): string {
     END IF;
     IF FOUND THEN
       IF stored AND NOT (${keepsSteps}) THEN
-        ${dropSteps(schema)}
+        ${deleteStepsSql(schema)}
       END IF;${then}
       RETURN;
     END IF;`
@@ -217,7 +217,7 @@ export const SHOWN = `${SHOWN_WITHOUT_ANSWER}${ANSWER_SHOWN}`
 
 /** Returns the answer only to commands with the same fingerprint. */
 export const SHOWN_TO_ITS_OWN = `${SHOWN_WITHOUT_ANSWER}
-      IF r.fingerprint = p_fingerprint THEN${deeper(ANSWER_SHOWN)}
+      IF r.fingerprint = p_fingerprint THEN${indentLines(ANSWER_SHOWN)}
       END IF;`
 
 /** The owner died or stalled, or the attempt failed and may have had its effect. */

@@ -1,6 +1,6 @@
-import { commands } from './commands.js'
+import { buildCommandsSql } from './commands.js'
 import { BY_INDEX, BY_POSTGRES, FORMAT } from './plpgsql.js'
-import { transactions } from './transactions.js'
+import { buildTransactionsSql } from './transactions.js'
 import { buildUnclaimedSql } from './unclaimed.js'
 import { buildWalksSql } from './walks.js'
 
@@ -31,7 +31,7 @@ DO $schema$ BEGIN
     CREATE SCHEMA ${schema};
   END IF;
 END $schema$;
-${records(schema)}${steps(schema)}${sweeps(schema)}${commands(schema)}${buildWalksSql(schema)}${transactions(schema)}${buildUnclaimedSql(schema)}
+${recordsTableSql(schema)}${stepsTableSql(schema)}${sweepsTableSql(schema)}${buildCommandsSql(schema)}${buildWalksSql(schema)}${buildTransactionsSql(schema)}${buildUnclaimedSql(schema)}
 CREATE OR REPLACE FUNCTION ${schema}.revision_v1(OUT revision text)
 LANGUAGE sql IMMUTABLE ${BY_POSTGRES} AS $body$ SELECT '${REVISION}' $body$;
 `
@@ -61,7 +61,7 @@ $migration$`
  * Half of each page stays free and only `id` is indexed, so updates stay within their page and no index grows. The checks are those of
  * format 1, and apply to every writer.
  */
-function records(schema: string): string {
+function recordsTableSql(schema: string): string {
   return `
 CREATE TABLE IF NOT EXISTS ${schema}.records (
   id bytea PRIMARY KEY,
@@ -96,7 +96,7 @@ COMMENT ON COLUMN ${schema}.records.body IS 'NULL with state completed: the answ
 }
 
 /** A row for each step, gone with its record. */
-function steps(schema: string): string {
+function stepsTableSql(schema: string): string {
   return `
 CREATE TABLE IF NOT EXISTS ${schema}.steps (
   record bytea NOT NULL,
@@ -135,7 +135,7 @@ COMMENT ON COLUMN ${schema}.steps.result IS 'NULL with state done: the result wa
 }
 
 /** One row: the progress of the sweep. */
-function sweeps(schema: string): string {
+function sweepsTableSql(schema: string): string {
   return `
 CREATE TABLE IF NOT EXISTS ${schema}.sweeps (
   id smallint PRIMARY KEY CHECK (id = 1),

@@ -1,16 +1,16 @@
 import {
   ANSWER,
-  after,
+  afterNowSql,
   BY_POSTGRES,
+  buildFunctionSql,
   COMMAND_WAITS,
   DURABLY,
-  dropSteps,
+  deleteStepsSql,
   FORMAT,
-  found,
   NOW,
   ON_A_PRIMARY,
-  read,
-  routine,
+  readRecordSql,
+  recordVariablesSql,
 } from './plpgsql.js'
 
 /** The transaction's mark: a setting that ends with the transaction. */
@@ -23,9 +23,9 @@ const MARK = 'once_per_key.token'
  * The mark proves that this is the transaction that was opened for the run with this token: same connection, same
  * database, and not rolled back since. That something was written before the completion proves that the effects are not
  * elsewhere, as far as that can be known; no statement of ours counts, since the mark writes nothing. When the application
- * opened the transaction itself, for `completeIn`, that check is all there is.
+ * opened the transaction itself, for `completeRecord`, that check is all there is.
  */
-export function transactions(schema: string): string {
+export function buildTransactionsSql(schema: string): string {
   return `
 CREATE OR REPLACE FUNCTION ${schema}.mark_v1(p_token text, p_idle_ms bigint, OUT isolation text)
 LANGUAGE plpgsql VOLATILE ${BY_POSTGRES}
@@ -36,7 +36,7 @@ BEGIN${ON_A_PRIMARY}${BOUND_INACTIVITY}
   isolation := current_setting('transaction_isolation');
 END
 $body$;
-${inside(schema, {
+${inTransactionFunctionSql(schema, {
   name: 'step_v1',
   parameters: 'p_key text, p_token text, p_label text',
   columns: ', OUT result bytea',
@@ -46,7 +46,7 @@ ${inside(schema, {
     SELECT 'recorded', s.result INTO reply, result FROM ${schema}.steps s
     WHERE s.record = record_id AND s.label = p_label AND s.state = 'done';
     reply := coalesce(reply, 'ok');`,
-})}${inside(schema, {
+})}${inTransactionFunctionSql(schema, {
   name: 'step_done_v1',
   parameters: 'p_key text, p_token text, p_label text, p_order bigint, p_result bytea',
   check: MARKED,
@@ -57,17 +57,17 @@ ${inside(schema, {
     ON CONFLICT (record, label) DO UPDATE SET
       step_order = excluded.step_order, state = excluded.state, result = excluded.result
     WHERE s.state <> 'done';`,
-})}${completing(schema, 'complete_in_v1', MARKED + WRITTEN)}${completing(schema, 'complete_in_empty_v1', MARKED)}${completing(schema, 'complete_by_hand_v1', WRITTEN)}`
+})}${completionFunctionSql(schema, 'complete_in_v1', MARKED + WRITTEN)}${completionFunctionSql(schema, 'complete_in_empty_v1', MARKED)}${completionFunctionSql(schema, 'complete_by_hand_v1', WRITTEN)}`
 }
 
 /** The last statement of a transaction, by what it checks before. */
-function completing(schema: string, name: string, check: string): string {
-  return inside(schema, {
+function completionFunctionSql(schema: string, name: string, check: string): string {
+  return inTransactionFunctionSql(schema, {
     name,
     parameters: `p_key text, p_token text, p_retention_ms bigint, ${ANSWER}`,
     check,
     change: COMPLETED,
-    after: `\n    ${dropSteps(schema)}`,
+    after: `\n    ${deleteStepsSql(schema)}`,
   })
 }
 
@@ -99,10 +99,10 @@ export const WRITTEN = `
       MESSAGE = 'once-per-key: nothing was written in this transaction, so it is not the one with the effects';
   END IF;`
 
-const COMPLETED = `state = 'completed', uncertain = false, lease_until = NULL, expires_at = ${after('p_retention_ms')},
+const COMPLETED = `state = 'completed', uncertain = false, lease_until = NULL, expires_at = ${afterNowSql('p_retention_ms')},
     status = p_status, head = p_head, body = p_body`
 
-interface Inside {
+interface InTransactionFunction {
   readonly name: string
   readonly parameters: string
   readonly check: string
@@ -112,12 +112,15 @@ interface Inside {
 }
 
 /** Locks the record until the transaction ends, and changes it; raises unless it is in flight and has this token. */
-function inside(schema: string, { name, parameters, check, change, columns = '', after: next }: Inside): string {
-  return routine(schema, {
+function inTransactionFunctionSql(
+  schema: string,
+  { name, parameters, check, change, columns = '', after: next }: InTransactionFunction,
+): string {
+  return buildFunctionSql(schema, {
     name,
     parameters: `${parameters}, OUT reply text${columns}`,
     waits: COMMAND_WAITS,
-    declare: [NOW, found(schema)],
+    declare: [NOW, recordVariablesSql(schema)],
     body: `${ON_A_PRIMARY}${check}${DURABLY}
   UPDATE ${schema}.records t SET ${change}
   WHERE t.id = record_id AND t.format = ${FORMAT} AND t.token = p_token AND t.state = 'in-flight' AND now < t.expires_at;
@@ -125,7 +128,7 @@ function inside(schema: string, { name, parameters, check, change, columns = '',
     reply := 'ok';${next}
     RETURN;
   END IF;
-${read(schema)}
+${readRecordSql(schema)}
   IF NOT unexpired THEN
     RAISE EXCEPTION USING ERRCODE = 'OP003',
       MESSAGE = 'once-per-key: this database has no record of this run: its retention has ended, or it is another database';

@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto'
 import {
   ANSWER,
-  after,
+  afterNowSql,
+  buildFunctionSql,
   CLAIM_WAITS,
   COMMAND_WAITS,
   DURABLY,
-  dropSteps,
+  deleteStepsSql,
   FORMAT,
-  found,
-  handOverSteps,
-  isMarked,
+  handOverStepsSql,
+  isMarkedSql,
   NOW,
   ON_A_PRIMARY,
   REPLY,
-  read,
-  routine,
+  readRecordSql,
+  recordVariablesSql,
+  retryUntilUnchangedSql,
   SHOWN_TO_ITS_OWN,
   UNCHANGED,
-  untilUnchanged,
-  write,
+  writeRecordSql,
 } from './plpgsql.js'
 import { BOUND_INACTIVITY, MARKED, MARKS, WRITTEN } from './transactions.js'
 
@@ -29,14 +29,14 @@ import { BOUND_INACTIVITY, MARKED, MARKS, WRITTEN } from './transactions.js'
  * advisory lock only saves work; but with the lock free, whatever its last holder has committed can be read.
  */
 export function buildUnclaimedSql(schema: string): string {
-  return `${look(schema)}${enter(schema)}${finish(schema)}${fence(schema)}${withhold(schema)}`
+  return `${lookFunctionSql(schema)}${enterFunctionSql(schema)}${finishFunctionSql(schema)}${fenceFunctionSql(schema)}${withholdFunctionSql(schema)}`
 }
 
 /**
  * 64 bits of the record's id, which nobody can choose, and of the schema: two stores in one database never meet. Two records that share
  * the bits by accident wait for each other, no more.
  */
-function lockOf(schema: string): string {
+function lockVariableSql(schema: string): string {
   const ofSchema = createHash('sha256').update(`once-per-key ${schema}`).digest().readBigInt64BE()
   return `lock CONSTANT bigint := ('x' || encode(substring(record_id FOR 8), 'hex'))::bit(64)::bigint # (${ofSchema})::bigint;`
 }
@@ -48,20 +48,20 @@ const IS_FREE = `(r.state = 'failed' OR (r.state = 'in-flight' AND now >= r.leas
 const IS_UNCERTAIN = `(r.state = 'in-flight' OR r.uncertain)`
 
 /** Finds out, as `begin` does, whether a transaction holds a lapsed record: then its outcome is not unknown. */
-function look(schema: string): string {
-  return routine(schema, {
+function lookFunctionSql(schema: string): string {
+  return buildFunctionSql(schema, {
     name: 'look_v1',
     parameters: `p_key text, p_fingerprint text, p_unknown_outcome text, ${REPLY}, OUT seen text`,
     waits: CLAIM_WAITS,
-    declare: [NOW, found(schema)],
-    body: `${ON_A_PRIMARY}${read(schema)}
+    declare: [NOW, recordVariablesSql(schema)],
+    body: `${ON_A_PRIMARY}${readRecordSql(schema)}
   IF stored THEN
     seen := r.token; -- Of an expired row too, which no sweep may have taken yet when the transaction finishes.
   END IF;
   IF NOT unexpired THEN
     reply := 'free'; attempt := '1'; uncertain := 'false';
   ELSIF ${IS_FREE} AND NOT (${IS_UNCERTAIN} AND (r.fingerprint <> p_fingerprint OR (
-    p_unknown_outcome = 'refuse' AND NOT coalesce(${isMarked(schema)}, false)
+    p_unknown_outcome = 'refuse' AND NOT coalesce(${isMarkedSql(schema)}, false)
   ))) THEN
     reply := 'free'; attempt := (r.attempt + 1)::text; uncertain := ${IS_UNCERTAIN}::text;
   ELSE${SHOWN_TO_ITS_OWN}
@@ -78,18 +78,18 @@ function look(schema: string): string {
 }
 
 /** Above READ COMMITTED a read here would abort transactions of strangers, and would show what the index tells anyway. */
-function enter(schema: string): string {
-  return routine(schema, {
+function enterFunctionSql(schema: string): string {
+  return buildFunctionSql(schema, {
     name: 'enter_v1',
     parameters: `p_key text, p_token text, p_seen text, p_attempt bigint, p_uncertain boolean, p_idle_ms bigint, OUT reply text`,
-    declare: [lockOf(schema), NOW, MARKS, found(schema), 'is_locked boolean;'],
+    declare: [lockVariableSql(schema), NOW, MARKS, recordVariablesSql(schema), 'is_locked boolean;'],
     body: `${ON_A_PRIMARY}${BOUND_INACTIVITY}
   is_locked := pg_try_advisory_xact_lock(lock);
   reply := CASE WHEN is_locked THEN 'entered' ELSE 'locked' END;
   IF current_setting('transaction_isolation') <> 'read committed' THEN
     RETURN;
   END IF;
-${read(schema)}
+${readRecordSql(schema)}
   IF (CASE
     WHEN NOT unexpired THEN p_attempt <> 1
     ELSE r.token IS DISTINCT FROM p_seen OR r.attempt + 1 <> p_attempt OR NOT ${IS_FREE} OR ${IS_UNCERTAIN} <> p_uncertain
@@ -99,7 +99,7 @@ ${read(schema)}
   })
 }
 
-function finish(schema: string): string {
+function finishFunctionSql(schema: string): string {
   const parameters = `p_key text, p_token text, p_fingerprint text, p_seen text, p_attempt bigint, p_retention_ms bigint, ${ANSWER}`
   const names = [
     ['finish_v1', MARKED + WRITTEN],
@@ -107,7 +107,7 @@ function finish(schema: string): string {
   ] as const
   return names
     .map(([name, check]) =>
-      routine(schema, {
+      buildFunctionSql(schema, {
         name,
         parameters: `${parameters}, OUT reply text`,
         waits: COMMAND_WAITS,
@@ -117,11 +117,11 @@ function finish(schema: string): string {
   IF p_seen IS NOT NULL THEN
     UPDATE ${schema}.records t SET
       format = ${FORMAT}, state = 'completed', token = p_token, fingerprint = p_fingerprint, attempt = p_attempt, uncertain = false,
-      lease_until = NULL, expires_at = ${after('p_retention_ms')}, status = p_status, head = p_head, body = p_body
+      lease_until = NULL, expires_at = ${afterNowSql('p_retention_ms')}, status = p_status, head = p_head, body = p_body
     WHERE t.id = record_id AND t.token = p_seen
       AND (now >= t.expires_at OR t.state = 'failed' OR (t.state = 'in-flight' AND now >= t.lease_until));
     IF FOUND THEN
-      ${dropSteps(schema)}
+      ${deleteStepsSql(schema)}
       RETURN;
     END IF;
   END IF;
@@ -130,7 +130,7 @@ function finish(schema: string): string {
     id, name, format, state, token, fingerprint, attempt, uncertain, expires_at, status, head, body
   ) VALUES (
     record_id, p_key, ${FORMAT}, 'completed', p_token, p_fingerprint, p_attempt, false,
-    ${after('p_retention_ms')}, p_status, p_head, p_body
+    ${afterNowSql('p_retention_ms')}, p_status, p_head, p_body
   );`,
       }),
     )
@@ -141,11 +141,11 @@ function finish(schema: string): string {
  * Two statements: the lock, then the read. In one, the read would show the state from before the lock. At READ COMMITTED each has a
  * snapshot of its own; above, the caller sends the second one itself (`again`): whoever held the lock before the first has ended by then.
  */
-function fence(schema: string): string {
-  return routine(schema, {
+function fenceFunctionSql(schema: string): string {
+  return buildFunctionSql(schema, {
     name: 'fence_v1',
     parameters: `p_key text, p_token text, p_fingerprint text, p_reads_only boolean, ${REPLY}, OUT own text`,
-    declare: [lockOf(schema), NOW, found(schema)],
+    declare: [lockVariableSql(schema), NOW, recordVariablesSql(schema)],
     body: `${ON_A_PRIMARY}
   own := 'false';
   IF NOT p_reads_only THEN
@@ -157,7 +157,7 @@ function fence(schema: string): string {
       RETURN;
     END IF;
   END IF;
-${read(schema)}
+${readRecordSql(schema)}
   IF NOT unexpired THEN
     reply := 'none';
     RETURN;
@@ -170,18 +170,18 @@ ${read(schema)}
 const KEEPS = `unexpired AND ${IS_UNCERTAIN}`
 
 /** As if the attempt had taken them over. */
-const KEPT = (schema: string) => `
+const keepUncertainStepsSql = (schema: string) => `
       IF ${KEEPS} THEN
-        ${handOverSteps(schema)}
+        ${handOverStepsSql(schema)}
       END IF;`
 
-function withhold(schema: string): string {
-  return routine(schema, {
+function withholdFunctionSql(schema: string): string {
+  return buildFunctionSql(schema, {
     name: 'withhold_v1',
     parameters: `p_key text, p_token text, p_fingerprint text, p_seen text, p_attempt bigint, p_retention_ms bigint, ${REPLY}`,
     waits: COMMAND_WAITS,
     declare: [
-      lockOf(schema),
+      lockVariableSql(schema),
       NOW,
       `r ${schema}.records;`,
       `n ${schema}.records;`,
@@ -192,7 +192,7 @@ function withhold(schema: string): string {
   IF NOT pg_try_advisory_xact_lock(lock) THEN
     reply := 'none';
     RETURN;
-  END IF;${untilUnchanged(
+  END IF;${retryUntilUnchangedSql(
     schema,
     `
     IF unexpired AND r.token = p_token THEN
@@ -204,9 +204,9 @@ function withhold(schema: string): string {
 
     n := NULL;
     n.state := 'failed'; n.token := p_token; n.fingerprint := p_fingerprint; n.attempt := p_attempt; n.uncertain := true;
-    n.expires_at := ${after('p_retention_ms')};
+    n.expires_at := ${afterNowSql('p_retention_ms')};
     reply := 'ok';
-${write(schema, KEEPS, KEPT(schema))}`,
+${writeRecordSql(schema, KEEPS, keepUncertainStepsSql(schema))}`,
   )}`,
   })
 }

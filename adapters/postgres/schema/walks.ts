@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION ${schema}.sweep_v1(p_from bigint, p_blocks bigint, OU
 LANGUAGE plpgsql VOLATILE ${BY_INDEX}
 AS $body$
 DECLARE
-  ${NOW}${STRETCH(schema)}
+  ${NOW}${blockRangeVariablesSql(schema)}
   rows bigint;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -52,8 +52,8 @@ BEGIN
 END
 $body$;
 
-${listing(schema, { name: 'list_v1', isListed: IS_UNKNOWN })}
-${listing(schema, {
+${listFunctionSql(schema, { name: 'list_v1', isListed: IS_UNKNOWN })}
+${listFunctionSql(schema, {
   name: 'list_scope_v1',
   parameters: 'p_start text, ',
   columns: '\n  OUT status text, OUT head text, OUT body bytea,',
@@ -82,7 +82,7 @@ interface Listing {
   readonly unreadable?: string
 }
 
-function listing(
+function listFunctionSql(
   schema: string,
   { name, parameters = '', columns = '', isListed, more = '', unreadable = '' }: Listing,
 ): string {
@@ -92,7 +92,7 @@ function listing(
 ) RETURNS SETOF record LANGUAGE plpgsql STABLE ${BY_INDEX}
 AS $body$
 DECLARE
-  ${NOW}${STRETCH(schema)}
+  ${NOW}${blockRangeVariablesSql(schema)}
   r ${schema}.records;
   unread text[] := '{}';
 BEGIN
@@ -111,7 +111,7 @@ $body$;
 }
 
 /** The pages of this step, and the start of the next one; null after the last. */
-const STRETCH = (schema: string) => `
+const blockRangeVariablesSql = (schema: string) => `
   blocks CONSTANT bigint := pg_relation_size('${schema}.records'::regclass) / current_setting('block_size')::bigint;
   first CONSTANT tid := format('(%s,0)', least(p_from, 4294967295))::tid;
   beyond CONSTANT tid := format('(%s,0)', least(p_from + p_blocks, 4294967295))::tid;

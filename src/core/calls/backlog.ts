@@ -1,6 +1,6 @@
 import type { Store } from '../store.js'
 
-interface Sent {
+interface TimestampedCommand {
   readonly sentAt: number
 }
 
@@ -23,7 +23,7 @@ const LOST_MS = 60_000
  */
 export class Backlog {
   /** Commands unanswered past their time limit, roughly in the order in which they were sent. */
-  readonly #overdue = new Set<Sent>()
+  readonly #overdue = new Set<TimestampedCommand>()
   /** When the latest command was sent that got a reply. Errors do not count: they may be the client's own. */
   #heardUntil = Number.NEGATIVE_INFINITY
   #pausedSince: number | undefined
@@ -34,17 +34,17 @@ export class Backlog {
     return this.#overdue.size
   }
 
-  overdue(command: Sent): void {
+  addOverdue(command: TimestampedCommand): void {
     this.#overdue.add(command)
   }
 
   /** An overdue command got a reply or an error. */
-  answered(command: Sent): void {
+  removeOverdue(command: TimestampedCommand): void {
     this.#overdue.delete(command)
   }
 
   /** A command got a reply, so the store is reachable. */
-  heard({ sentAt }: Sent): void {
+  onReply({ sentAt }: TimestampedCommand): void {
     this.#heardUntil = Math.max(this.#heardUntil, sentAt)
   }
 
@@ -52,7 +52,7 @@ export class Backlog {
    * Whether the store has answered a command that was sent `laterMs` after this one: then this one, or its reply, was
    * lost.
    */
-  isLost({ sentAt }: Sent, laterMs: number): boolean {
+  isLost({ sentAt }: TimestampedCommand, laterMs: number): boolean {
     return this.#heardUntil > sentAt + laterMs
   }
 

@@ -12,67 +12,68 @@ export interface ReplyFault {
 
 /**
  * The first member of a store's reply that does not match the interface: a store failure, like a record that cannot be read.
- * `fingerprint`: the command's; an operator's command has none. `faultIn` checks an
+ * `fingerprint`: the command's; an operator's command has none. `describeFirstSentFault` checks an
  * answer with a body.
  */
 export function findReplyFault(
   command: CommandName,
   reply: unknown,
   fingerprint?: string,
-  faultIn?: AnswerFault,
+  faultIn?: AnswerValidator,
 ): ReplyFault | null {
-  if (!isObject(reply)) return fault('', 'an object', reply)
+  if (!isObject(reply)) return toReplyFault('', 'an object', reply)
   const { record } = reply
   switch (command) {
     case 'begin':
-      if (reply.acquired === true) return faultInClaim(reply)
+      if (reply.acquired === true) return findClaimFault(reply)
       return reply.acquired === false
-        ? faultInRecord(record, fingerprint, faultIn)
-        : fault('acquired', 'true or false', reply.acquired)
+        ? findRecordFault(record, fingerprint, faultIn)
+        : toReplyFault('acquired', 'true or false', reply.acquired)
     case 'look':
       if (reply.acquired !== true) return findReplyFault('begin', reply, fingerprint, faultIn)
-      if (reply.seen !== null && typeof reply.seen !== 'string') return fault('seen', 'a string or null', reply.seen)
-      return faultInClaim(reply)
+      if (reply.seen !== null && typeof reply.seen !== 'string')
+        return toReplyFault('seen', 'a string or null', reply.seen)
+      return findClaimFault(reply)
     case 'fence':
-      if (typeof reply.isTaken !== 'boolean') return fault('isTaken', 'true or false', reply.isTaken)
-      if (typeof reply.isOwn !== 'boolean') return fault('isOwn', 'true or false', reply.isOwn)
-      return record === null ? null : faultInRecord(record, fingerprint, faultIn)
+      if (typeof reply.isTaken !== 'boolean') return toReplyFault('isTaken', 'true or false', reply.isTaken)
+      if (typeof reply.isOwn !== 'boolean') return toReplyFault('isOwn', 'true or false', reply.isOwn)
+      return record === null ? null : findRecordFault(record, fingerprint, faultIn)
     case 'list':
     case 'listScope':
-      return faultInList(reply)
+      return findListFault(reply)
     case 'inspect':
-      return record === null ? null : faultInRecord(record, fingerprint, faultIn)
+      return record === null ? null : findRecordFault(record, fingerprint, faultIn)
     case 'forget':
-      return faultInDone(reply, NOBODYS, faultIn)
+      return findCommandReplyFault(reply, NOBODYS, faultIn)
     default:
-      return faultInDone(reply, fingerprint, faultIn)
+      return findCommandReplyFault(reply, fingerprint, faultIn)
   }
 }
 
 /** The fingerprint of a command that is shown no answers. */
 const NOBODYS = ''
 
-function faultInDone(
+function findCommandReplyFault(
   { ok, record }: Members,
   fingerprint: string | undefined,
-  faultIn: AnswerFault | undefined,
+  faultIn: AnswerValidator | undefined,
 ): ReplyFault | null {
   if (ok === true || (ok === false && record === null)) return null
-  return ok === false ? faultInRecord(record, fingerprint, faultIn) : fault('ok', 'true or false', ok)
+  return ok === false ? findRecordFault(record, fingerprint, faultIn) : toReplyFault('ok', 'true or false', ok)
 }
 
 /** Returns what was expected of an answer; `null` if it is valid. */
-export type AnswerFault = (answer: Answer) => string | null
+export type AnswerValidator = (answer: Answer) => string | null
 
 /** The attempt of an acquired claim is 1, 2, 3 … */
-function faultInClaim({ attempt, previousOutcome, steps }: Members): ReplyFault | null {
+function findClaimFault({ attempt, previousOutcome, steps }: Members): ReplyFault | null {
   if (!Number.isInteger(attempt) || (attempt as number) < 1)
-    return fault('attempt', 'an integer of at least 1', attempt)
+    return toReplyFault('attempt', 'an integer of at least 1', attempt)
   if (steps !== undefined && !(Array.isArray(steps) && steps.every(isStep)))
-    return fault('steps', 'an array of { label, state, result }', steps)
+    return toReplyFault('steps', 'an array of { label, state, result }', steps)
   return OUTCOMES.has(previousOutcome)
     ? null
-    : fault('previousOutcome', "'none', 'failed' or 'unknown'", previousOutcome)
+    : toReplyFault('previousOutcome', "'none', 'failed' or 'unknown'", previousOutcome)
 }
 
 function isStep(step: unknown): boolean {
@@ -85,67 +86,68 @@ function isStep(step: unknown): boolean {
 
 const OUTCOMES = new Set<unknown>(['none', 'failed', 'unknown'])
 
-function faultInList({ records, next, unreadable = [] }: Members): ReplyFault | null {
-  if (next !== null && typeof next !== 'string') return fault('next', 'a string or null', next)
+function findListFault({ records, next, unreadable = [] }: Members): ReplyFault | null {
+  if (next !== null && typeof next !== 'string') return toReplyFault('next', 'a string or null', next)
   if (!Array.isArray(unreadable) || !unreadable.every((key) => typeof key === 'string')) {
-    return fault('unreadable', 'an array of strings', unreadable)
+    return toReplyFault('unreadable', 'an array of strings', unreadable)
   }
-  if (!Array.isArray(records)) return fault('records', 'an array', records)
+  if (!Array.isArray(records)) return toReplyFault('records', 'an array', records)
   for (const listed of records as readonly unknown[]) {
-    if (!isObject(listed)) return fault('records', 'an array of objects', records)
+    if (!isObject(listed)) return toReplyFault('records', 'an array of objects', records)
     const { key, record, retentionRemainingMs } = listed
-    if (typeof key !== 'string') return fault('key', 'a string', key)
-    const inRecord = faultInRecord(record, NOBODYS, undefined)
+    if (typeof key !== 'string') return toReplyFault('key', 'a string', key)
+    const inRecord = findRecordFault(record, NOBODYS, undefined)
     if (inRecord !== null) return inRecord
     if (!Number.isFinite(retentionRemainingMs)) {
-      return fault('retentionRemainingMs', 'a finite number', retentionRemainingMs)
+      return toReplyFault('retentionRemainingMs', 'a finite number', retentionRemainingMs)
     }
   }
   return null
 }
 
-function faultInRecord(
+function findRecordFault(
   record: unknown,
   fingerprint: string | undefined,
-  faultIn: AnswerFault | undefined,
+  faultIn: AnswerValidator | undefined,
 ): ReplyFault | null {
-  if (!isObject(record)) return fault('record', 'an object', record)
+  if (!isObject(record)) return toReplyFault('record', 'an object', record)
   switch (record.state) {
     case 'in-flight':
-      if (Number.isFinite(record.leaseRemainingMs)) return faultInFingerprint(record)
-      return fault('record.leaseRemainingMs', 'a finite number', record.leaseRemainingMs)
+      if (Number.isFinite(record.leaseRemainingMs)) return findRecordFingerprintFault(record)
+      return toReplyFault('record.leaseRemainingMs', 'a finite number', record.leaseRemainingMs)
     case 'completed':
-      if (typeof record.fingerprint !== 'string') return fault('record.fingerprint', 'a string', record.fingerprint)
-      if (record.answer !== null) return faultInAnswer(record.answer, faultIn)
+      if (typeof record.fingerprint !== 'string')
+        return toReplyFault('record.fingerprint', 'a string', record.fingerprint)
+      if (record.answer !== null) return findAnswerFault(record.answer, faultIn)
       return fingerprint !== undefined && fingerprint !== record.fingerprint // Not shown.
         ? null
-        : fault('record.answer', 'the answer, which must be shown to the same fingerprint', null)
+        : toReplyFault('record.answer', 'the answer, which must be shown to the same fingerprint', null)
     case 'failed':
-      if (typeof record.uncertain === 'boolean') return faultInFingerprint(record)
-      return fault('record.uncertain', 'true or false', record.uncertain)
+      if (typeof record.uncertain === 'boolean') return findRecordFingerprintFault(record)
+      return toReplyFault('record.uncertain', 'true or false', record.uncertain)
     default:
-      return fault('record.state', "'in-flight', 'completed' or 'failed'", record.state)
+      return toReplyFault('record.state', "'in-flight', 'completed' or 'failed'", record.state)
   }
 }
 
-function faultInFingerprint({ fingerprint }: Members): ReplyFault | null {
+function findRecordFingerprintFault({ fingerprint }: Members): ReplyFault | null {
   return typeof fingerprint === 'string' || fingerprint === null
     ? null
-    : fault('record.fingerprint', 'a string or null', fingerprint)
+    : toReplyFault('record.fingerprint', 'a string or null', fingerprint)
 }
 
-function faultInAnswer(answer: unknown, faultIn: AnswerFault | undefined): ReplyFault | null {
-  if (!isObject(answer)) return fault('record.answer', 'an object', answer)
+function findAnswerFault(answer: unknown, faultIn: AnswerValidator | undefined): ReplyFault | null {
+  if (!isObject(answer)) return toReplyFault('record.answer', 'an object', answer)
   const { status, statusMessage, headers, body } = answer
-  if (!Number.isInteger(status)) return fault('record.answer.status', 'an integer', status)
-  if (typeof statusMessage !== 'string') return fault('record.answer.statusMessage', 'a string', statusMessage)
+  if (!Number.isInteger(status)) return toReplyFault('record.answer.status', 'an integer', status)
+  if (typeof statusMessage !== 'string') return toReplyFault('record.answer.statusMessage', 'a string', statusMessage)
   if (!Array.isArray(headers) || !headers.every(isPair)) {
-    return fault('record.answer.headers', 'an array of pairs of strings', headers)
+    return toReplyFault('record.answer.headers', 'an array of pairs of strings', headers)
   }
   if (body === null) return null
-  if (!ArrayBuffer.isView(body)) return fault('record.answer.body', 'bytes or null', body)
+  if (!ArrayBuffer.isView(body)) return toReplyFault('record.answer.body', 'bytes or null', body)
   const expected = faultIn?.(answer as unknown as Answer) ?? null
-  return expected === null ? null : fault('record.answer', expected, answer)
+  return expected === null ? null : toReplyFault('record.answer', expected, answer)
 }
 
 function isPair(pair: unknown): boolean {
@@ -154,7 +156,7 @@ function isPair(pair: unknown): boolean {
 
 type Members = Readonly<Record<string, unknown>>
 
-function fault(member: string, expected: string, seen: unknown): ReplyFault {
+function toReplyFault(member: string, expected: string, seen: unknown): ReplyFault {
   return { member, expected, seen }
 }
 

@@ -3,20 +3,20 @@ import { isThenable, type MaybePromise } from '../maybe-promise.js'
 import type { RecordName } from '../record/identity.js'
 import type { SentOperation } from '../store.js'
 import type { Backlog } from './backlog.js'
-import { type AnswerFault, findReplyFault } from './reply.js'
+import { type AnswerValidator, findReplyFault } from './reply.js'
 import { startTimer, waitBegan, waitEnded } from './timers.js'
 
 /** The record of a command, as in events, and its fingerprint. */
-export interface About {
+export interface CommandSubject {
   readonly identity: RecordName & { readonly fingerprint?: string }
 }
 
-export interface Sender extends About, SentOperation {}
+export interface CommandSender extends CommandSubject, SentOperation {}
 
-interface Calls {
+interface CallSettings {
   readonly backlog: Backlog
   readonly timeoutMs: number
-  readonly answerFault: AnswerFault | undefined
+  readonly answerFault: AnswerValidator | undefined
 }
 
 /** A command that was not answered in time. It may still take effect. */
@@ -37,13 +37,13 @@ export class StoreCall<Reply> {
   isReplied = false
   /** Why it has no reply. */
   failure: StoreFailure | undefined = undefined
-  readonly #about: About
-  readonly #calls: Calls
+  readonly #about: CommandSubject
+  readonly #calls: CallSettings
   readonly #emit: Emit
   /** Absent if it was answered at once. */
-  #pending: Pending<Reply> | undefined = undefined
+  #pending: PendingCall<Reply> | undefined = undefined
 
-  constructor(command: CommandName, about: About, calls: Calls, emit: Emit, sentAt: number) {
+  constructor(command: CommandName, about: CommandSubject, calls: CallSettings, emit: Emit, sentAt: number) {
     this.command = command
     this.sentAt = sentAt
     this.#about = about
@@ -56,9 +56,9 @@ export class StoreCall<Reply> {
     try {
       this.take(command())
     } catch (error) {
-      this.failed(error)
+      this.onError(error)
     }
-    if (this.reply === undefined) this.#pending = new Pending(this, this.#calls, isAwaited)
+    if (this.reply === undefined) this.#pending = new PendingCall(this, this.#calls, isAwaited)
   }
 
   /** Set while it is not answered: called with a reply that comes after the time limit; `null`: an error. */
@@ -68,38 +68,38 @@ export class StoreCall<Reply> {
 
   take(answer: MaybePromise<Reply>): void {
     if (!isThenable(answer)) {
-      this.heard(answer)
+      this.onReply(answer)
       return
     }
     // A foreign promise is wrapped in our own, as `await` does: a foreign `then` may throw, or call back twice.
     Promise.resolve(answer).then(
-      (reply) => this.heard(reply),
-      (error) => this.failed(error),
+      (reply) => this.onReply(reply),
+      (error) => this.onError(error),
     )
   }
 
   /** The reply, as a promise if it has not come yet. */
-  whenReplied(): MaybePromise<Reply | null> {
-    return this.reply !== undefined ? this.reply : (this.#pending as Pending<Reply>).whenReplied()
+  waitForReply(): MaybePromise<Reply | null> {
+    return this.reply !== undefined ? this.reply : (this.#pending as PendingCall<Reply>).waitForReply()
   }
 
-  heard(reply: Reply): void {
+  onReply(reply: Reply): void {
     if (this.isReplied) return
-    const fault = this.#faultOf(reply)
+    const fault = this.#findReplyFault(reply)
     if (fault !== null) {
-      this.failed(fault)
+      this.onError(fault)
       return
     }
-    this.#calls.backlog.heard(this)
-    this.#answered(reply)
+    this.#calls.backlog.onReply(this)
+    this.#onOutcome(reply)
   }
 
-  failed(error: unknown): void {
+  onError(error: unknown): void {
     if (this.isReplied) return
-    this.#answered(null, error)
+    this.#onOutcome(null, error)
   }
 
-  #faultOf(reply: Reply): unknown {
+  #findReplyFault(reply: Reply): unknown {
     try {
       const fault = findReplyFault(this.command, reply, this.#about.identity.fingerprint, this.#calls.answerFault)
       if (fault === null) return null
@@ -112,9 +112,9 @@ export class StoreCall<Reply> {
     }
   }
 
-  #answered(reply: Reply | null, error?: unknown): void {
+  #onOutcome(reply: Reply | null, error?: unknown): void {
     this.isReplied = true
-    if (this.#pending !== undefined) this.#pending.answered(reply, error)
+    if (this.#pending !== undefined) this.#pending.onOutcome(reply, error)
     else {
       if (reply === null) this.tell(error)
       this.reply = reply
@@ -129,54 +129,54 @@ export class StoreCall<Reply> {
 }
 
 /** A call that was not answered at once. Its deadline is the time limit of the call. */
-class Pending<Reply> {
+class PendingCall<Reply> {
   onLateReply: ((reply: Reply | null) => void) | undefined = undefined
   readonly #call: StoreCall<Reply>
-  readonly #calls: Calls
+  readonly #calls: CallSettings
   readonly #isAwaited: boolean
   readonly #timer: NodeJS.Timeout
   /** Its entry in the backlog, after the time limit; a small object, because it may stay there for long. */
   #overdue: { readonly sentAt: number } | undefined = undefined
-  /** What `whenReplied` returned. */
+  /** What `waitForReply` returned. */
   #promise: Promise<Reply | null> | undefined = undefined
   #resolve: ((reply: Reply | null) => void) | undefined = undefined
 
-  constructor(call: StoreCall<Reply>, calls: Calls, isAwaited: boolean) {
+  constructor(call: StoreCall<Reply>, calls: CallSettings, isAwaited: boolean) {
     this.#call = call
     this.#calls = calls
     this.#isAwaited = isAwaited
     if (isAwaited) waitBegan()
-    this.#timer = startTimer(() => this.#timedOut(), calls.timeoutMs)
+    this.#timer = startTimer(() => this.#onTimeout(), calls.timeoutMs)
   }
 
-  whenReplied(): Promise<Reply | null> {
+  waitForReply(): Promise<Reply | null> {
     this.#promise ??= new Promise((resolve) => {
       this.#resolve = resolve
     })
     return this.#promise
   }
 
-  #timedOut(): void {
+  #onTimeout(): void {
     this.#overdue = { sentAt: this.#call.sentAt }
-    this.#calls.backlog.overdue(this.#overdue)
+    this.#calls.backlog.addOverdue(this.#overdue)
     this.#call.tell(new StoreTimeout(`The store did not reply within ${this.#calls.timeoutMs} ms (storeTimeoutMs).`))
     if (this.#isAwaited) waitEnded()
-    this.#replied(null)
+    this.#resolveReply(null)
   }
 
-  answered(reply: Reply | null, error: unknown): void {
+  onOutcome(reply: Reply | null, error: unknown): void {
     if (this.#overdue !== undefined) {
-      this.#calls.backlog.answered(this.#overdue)
+      this.#calls.backlog.removeOverdue(this.#overdue)
       this.onLateReply?.(reply)
       return
     }
     clearTimeout(this.#timer)
     if (this.#isAwaited) waitEnded()
     if (reply === null) this.#call.tell(error)
-    this.#replied(reply)
+    this.#resolveReply(reply)
   }
 
-  #replied(reply: Reply | null): void {
+  #resolveReply(reply: Reply | null): void {
     this.#call.reply = reply
     this.#resolve?.(reply)
   }

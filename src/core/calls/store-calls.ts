@@ -6,21 +6,21 @@ import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { Answer, CommandReply, StepChange } from '../record/record.js'
 import type { OwnersCommand, OwnersReply, SentOperation, Store } from '../store.js'
 import { type Backlog, getBacklog } from './backlog.js'
-import type { AnswerFault } from './reply.js'
-import { type About, type Sender, StoreCall } from './store-call.js'
-import { monotonicNow } from './timers.js'
+import type { AnswerValidator } from './reply.js'
+import { type CommandSender, type CommandSubject, StoreCall } from './store-call.js'
+import { getMonotonicMs } from './timers.js'
 
 const FIRST_PAUSE_MS = 100
 /** Bounds the wait for pending commands after the store is back. */
 const LONGEST_PAUSE_MS = 2_000
 
-const OF_NO_RECORD: About = { identity: { scope: '', key: '' } }
+const OF_NO_RECORD: CommandSubject = { identity: { scope: '', key: '' } }
 
 /** Sends an engine's commands to its store, each with a time limit, and retries them in the background. */
 export class StoreCalls {
   readonly backlog: Backlog
   readonly timeoutMs: number
-  readonly answerFault: AnswerFault | undefined
+  readonly answerFault: AnswerValidator | undefined
   readonly #store: Store
   readonly #emit: Emit
 
@@ -33,29 +33,33 @@ export class StoreCalls {
   }
 
   /** Sends a command for whose reply a caller waits. */
-  send<Name extends SentCommand>(name: Name, by: Sender, now = monotonicNow()): StoreCall<SentReply[Name]> {
+  send<Name extends SentCommand>(name: Name, by: CommandSender, now = getMonotonicMs()): StoreCall<SentReply[Name]> {
     return this.#call(name, by, () => callStore(this.#store, name, by), this.#emit, now, true)
   }
 
   /** Sends a command for which nobody waits: it keeps no process alive. */
-  sendInBackground<Name extends SentCommand>(name: Name, by: Sender, emit = this.#emit): StoreCall<SentReply[Name]> {
-    return this.#call(name, by, () => callStore(this.#store, name, by), emit, monotonicNow(), false)
+  sendInBackground<Name extends SentCommand>(
+    name: Name,
+    by: CommandSender,
+    emit = this.#emit,
+  ): StoreCall<SentReply[Name]> {
+    return this.#call(name, by, () => callStore(this.#store, name, by), emit, getMonotonicMs(), false)
   }
 
   /** The same for any other command, which `command` sends. `by`: `null` if it is about no single record; then it is not traced. */
   ask<Reply>(
     name: UnclaimedCommandName | OperatorCommandName,
-    by: (About & Partial<SentOperation>) | null,
+    by: (CommandSubject & Partial<SentOperation>) | null,
     command: () => MaybePromise<Reply>,
     emit = this.#emit,
   ): StoreCall<Reply> {
-    return this.#call(name, by, command, emit, monotonicNow(), true)
+    return this.#call(name, by, command, emit, getMonotonicMs(), true)
   }
 
   /** Never throws: a custom store may throw synchronously, or return an invalid reply. */
   #call<Reply>(
     name: CommandName,
-    by: (About & Partial<SentOperation>) | null,
+    by: (CommandSubject & Partial<SentOperation>) | null,
     command: () => MaybePromise<Reply>,
     emit: Emit,
     now: number,
@@ -76,7 +80,7 @@ export class StoreCalls {
    */
   sendAgain<Name extends SentCommand>(
     name: Name,
-    by: Sender,
+    by: CommandSender,
     first: StoreCall<SentReply[Name]>,
     until: number,
   ): Promise<SentReply[Name] | null> {
@@ -107,17 +111,17 @@ export class StoreCalls {
         let copy = first
         let pauseMs = FIRST_PAUSE_MS
         let lostAfterMs = this.timeoutMs
-        for (let leftMs = until - monotonicNow(); leftMs > 0 && !isOver; leftMs = until - monotonicNow()) {
+        for (let leftMs = until - getMonotonicMs(); leftMs > 0 && !isOver; leftMs = until - getMonotonicMs()) {
           await rest(Math.min(pauseMs, leftMs))
           if (isOver) return
-          const isLast = monotonicNow() >= until
+          const isLast = getMonotonicMs() >= until
           const isOut = !copy.isReplied && !this.backlog.isLost(copy, isLast ? this.timeoutMs : lostAfterMs)
           pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
           if (isOut) continue
           if (!copy.isReplied) lostAfterMs *= 2
           copy = this.sendInBackground(name, by, tell)
           copy.onLateReply = hear
-          const reply = await copy.whenReplied()
+          const reply = await copy.waitForReply()
           if (reply !== null || isLast) return over(reply)
         }
         if (!isOver) over(null)
@@ -152,7 +156,7 @@ export type SentCommand = OwnersCommand | 'step'
 export type SentReply = OwnersReply & { readonly step: CommandReply }
 
 /** One change of a step, as it is sent, and sent again. */
-export interface SentStep extends Sender {
+export interface SentStep extends CommandSender {
   readonly step: StepChange
 }
 
@@ -183,18 +187,18 @@ function ask(store: Store, name: SentCommand, operation: SentOperation): MaybePr
       return store.complete(recordKey, { token, scope, fingerprint, attempt, uncertain, retentionMs, answer })
     }
     case 'renew':
-      return store.renew(recordKey, { ...ownOf(operation), leaseMs })
+      return store.renew(recordKey, { ...toOwnership(operation), leaseMs })
     case 'release': {
       const isUncertain = operation.failure?.uncertain === true
-      return store.release(recordKey, { ...ownOf(operation), uncertain: isUncertain, failedMs })
+      return store.release(recordKey, { ...toOwnership(operation), uncertain: isUncertain, failedMs })
     }
     case 'step':
       if (store.step === undefined) throw new TypeError('The store has no `step`.')
-      return store.step(recordKey, { ...ownOf(operation), leaseMs, ...(operation as SentStep).step })
+      return store.step(recordKey, { ...toOwnership(operation), leaseMs, ...(operation as SentStep).step })
   }
 }
 
 /** While it is in flight its outcome would be unknown if its owner died, so it is kept as long as those are. */
-function ownOf({ token, scope, fingerprint, attempt, uncertain, terms }: SentOperation) {
+function toOwnership({ token, scope, fingerprint, attempt, uncertain, terms }: SentOperation) {
   return { token, scope, fingerprint, attempt, uncertain, retentionMs: terms.unknownRetentionMs }
 }

@@ -53,14 +53,14 @@ export class Activity {
     this.#whenIdle = []
   }
 
-  idle(): Promise<void> {
+  waitUntilIdle(): Promise<void> {
     if (this.#active === 0) return Promise.resolve()
     return keepProcessAlive(new Promise((resolve) => this.#whenIdle.push(resolve)))
   }
 }
 
 /** In milliseconds; changes of the system's clock do not move it. */
-export function monotonicNow(): number {
+export function getMonotonicMs(): number {
   return performance.now()
 }
 

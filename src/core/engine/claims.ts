@@ -1,5 +1,5 @@
 import type { StoreCall } from '../calls/store-call.js'
-import { monotonicNow } from '../calls/timers.js'
+import { getMonotonicMs } from '../calls/timers.js'
 import type { Refused, Replayed } from '../events/refusal.js'
 import type { BeginReply } from '../record/record.js'
 import type { CoreParts } from '../run/core-parts.js'
@@ -48,7 +48,7 @@ export class Claims {
   replyTo({ reply, sentAt }: Claim): BeginReply | null {
     if (!reply?.acquired) return reply ?? null
     // A reply that is read after the lease has passed confirms nothing: the process was suspended meanwhile.
-    const isLate = monotonicNow() >= sentAt + this.#core.options.leaseMs
+    const isLate = getMonotonicMs() >= sentAt + this.#core.options.leaseMs
     return isLate ? null : reply
   }
 
@@ -68,9 +68,9 @@ export class Claims {
     if (!calls.backlog.startRelease(isHeld)) return
     activity.start()
     operation.failure = GIVEN_UP
-    const until = monotonicNow() + options.leaseMs
+    const until = getMonotonicMs() + options.leaseMs
     const call = calls.sendInBackground('release', operation)
-    const reply = await call.whenReplied()
+    const reply = await call.waitForReply()
     if (reply === null) await calls.sendAgain('release', operation, call, until)
     calls.backlog.endRelease()
     activity.end()

@@ -1,5 +1,5 @@
 import { StoreCalls } from '../calls/store-calls.js'
-import { Activity, monotonicNow } from '../calls/timers.js'
+import { Activity, getMonotonicMs } from '../calls/timers.js'
 import { guardListener, reportNotRun, warnUnheard } from '../events/events.js'
 import { createUnavailableRefusal, explainNotRun, isInFlight, type NotRun } from '../events/refusal.js'
 import { isClaimTraced, isEventTraced, publishBefore, traceClaim, traceStore } from '../events/trace.js'
@@ -13,7 +13,7 @@ import { Duplicates } from '../run/duplicates.js'
 import { Run } from '../run/run.js'
 import { type Claim, type Claimed, Claims } from './claims.js'
 import { assertFirstSent, findLateOutcome, isLate } from './late-retry.js'
-import { type Waited, waitForOwner } from './wait-for-owner.js'
+import { type WaitResult, waitForOwner } from './wait-for-owner.js'
 
 /** Runs operations once. */
 export interface OperationEngine extends RecordOperator {
@@ -56,8 +56,8 @@ export function createOperationEngine(given: EngineOptions): OperationEngine {
   return new RecordEngine(given)
 }
 
-const neverAbandoned = () => false
-const always = () => true
+const isNeverAbandoned = () => false
+const isAlwaysHeard = () => true
 
 class RecordEngine implements OperationEngine {
   readonly #core: CoreParts
@@ -73,7 +73,7 @@ class RecordEngine implements OperationEngine {
     const duplicates = inFlightWaitMs > 0 ? new Duplicates() : undefined
     const { leaseMs, maxRunMs, retentionMs, unknownRetentionMs, unknownOutcome } = options
     const terms = { leaseMs, retentionMs, unknownRetentionMs, failedMs: maxRunMs + leaseMs, unknownOutcome }
-    const isHeard = onEvent === undefined ? isEventTraced : always
+    const isHeard = onEvent === undefined ? isEventTraced : isAlwaysHeard
     const activity = new Activity()
     this.#core = { options, calls, terms, activity, emit, isHeard, duplicates }
     this.#claims = new Claims(this.#core)
@@ -81,7 +81,7 @@ class RecordEngine implements OperationEngine {
     store.observe?.(heard, options.storeTimeoutMs)
   }
 
-  claim(identity: Identity, isAbandoned = neverAbandoned): MaybePromise<Claimed> {
+  claim(identity: Identity, isAbandoned = isNeverAbandoned): MaybePromise<Claimed> {
     if (identity.firstSent !== undefined) assertFirstSent(identity.firstSent, this.#core.options)
     const run = new Run(identity, this.#core, this.#claims.areLooks ? isAbandoned : undefined)
     return isClaimTraced()
@@ -92,12 +92,12 @@ class RecordEngine implements OperationEngine {
   #claim(run: Run, isAbandoned: () => boolean): MaybePromise<Claimed> {
     const { duplicates, options } = this.#core
     if (isLate(run.identity, options)) return this.#look(run)
-    const now = monotonicNow()
+    const now = getMonotonicMs()
     if (duplicates?.hasRun(run.recordKey, run.identity.fingerprint))
       return this.#wait(run, isAbandoned, null, now, duplicates)
     const claim = this.#claims.send(run, now)
-    if (claim === null || claim.reply !== undefined) return this.#claimed(run, claim, isAbandoned)
-    return this.during(() => whenever(claim.whenReplied(), () => this.#claimed(run, claim, isAbandoned)))
+    if (claim === null || claim.reply !== undefined) return this.#onClaimReply(run, claim, isAbandoned)
+    return this.during(() => whenever(claim.waitForReply(), () => this.#onClaimReply(run, claim, isAbandoned)))
   }
 
   /** Its record may be gone, so it never claims. */
@@ -108,11 +108,11 @@ class RecordEngine implements OperationEngine {
   }
 
   /** Interprets the store's first reply; with `inFlightWaitMs`, a duplicate waits for its owner's answer. */
-  #claimed(run: Run, claim: Claim | null, isAbandoned: () => boolean): MaybePromise<Claimed> {
+  #onClaimReply(run: Run, claim: Claim | null, isAbandoned: () => boolean): MaybePromise<Claimed> {
     const { options, duplicates } = this.#core
     const reply = claim && this.#claims.replyTo(claim)
     if (claim === null || reply === null) {
-      if (options.storeFailure === 'runUnprotected') return this.#runUnprotected(run, claim?.sentAt ?? monotonicNow())
+      if (options.storeFailure === 'runUnprotected') return this.#runUnprotected(run, claim?.sentAt ?? getMonotonicMs())
       this.#claims.giveUp(run, claim)
       return createUnavailableRefusal(options)
     }
@@ -135,7 +135,7 @@ class RecordEngine implements OperationEngine {
     since: number,
     duplicates: Duplicates,
   ): MaybePromise<Claimed> {
-    const finish = (waited: Waited): Claimed => {
+    const finish = (waited: WaitResult): Claimed => {
       switch (waited.kind) {
         case 'acquired':
           run.begin(waited.reply, waited.sentAt)
@@ -182,19 +182,21 @@ class RecordEngine implements OperationEngine {
   }
 
   idle(): Promise<void> {
-    return this.#core.activity.idle()
+    return this.#core.activity.waitUntilIdle()
   }
 
   /** Made when first used: requests do without it. */
-  #operators(): RecordOperator {
+  #getOperator(): RecordOperator {
     this.#operator ??= new OperatorCalls(this.#core)
     return this.#operator
   }
 
-  readonly inspect: RecordOperator['inspect'] = (name) => this.#operators().inspect(name)
-  readonly resolve: RecordOperator['resolve'] = (name, attempt, as) => this.#operators().resolve(name, attempt, as)
-  readonly unknown: RecordOperator['unknown'] = () => this.#operators().unknown()
-  readonly listScopeRecords: RecordOperator['listScopeRecords'] = (of) => this.#operators().listScopeRecords(of)
-  readonly eraseScopeAnswers: RecordOperator['eraseScopeAnswers'] = (of, options) => this.#operators().eraseScopeAnswers(of, options)
-  readonly forget: RecordOperator['forget'] = (name, record, options) => this.#operators().forget(name, record, options)
+  readonly inspect: RecordOperator['inspect'] = (name) => this.#getOperator().inspect(name)
+  readonly resolve: RecordOperator['resolve'] = (name, attempt, as) => this.#getOperator().resolve(name, attempt, as)
+  readonly unknown: RecordOperator['unknown'] = () => this.#getOperator().unknown()
+  readonly listScopeRecords: RecordOperator['listScopeRecords'] = (of) => this.#getOperator().listScopeRecords(of)
+  readonly eraseScopeAnswers: RecordOperator['eraseScopeAnswers'] = (of, options) =>
+    this.#getOperator().eraseScopeAnswers(of, options)
+  readonly forget: RecordOperator['forget'] = (name, record, options) =>
+    this.#getOperator().forget(name, record, options)
 }

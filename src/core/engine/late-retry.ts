@@ -23,14 +23,17 @@ export function isLate({ firstSent }: Identity, options: RepeatOptions): boolean
 }
 
 /** What became of an operation that is late: its answer or a mismatch, if its record is still there. Changes nothing. */
-export function findLateOutcome(operation: Run, core: CoreParts): MaybePromise<Shown & { readonly notRun: NotRun }> {
+export function findLateOutcome(
+  operation: Run,
+  core: CoreParts,
+): MaybePromise<InspectedRecord & { readonly notRun: NotRun }> {
   const { calls, options } = core
   const inspect = requireStoreCommand(options.store, 'inspect')
   const send = () => {
     const record = inspect(operation.recordKey)
     return isThenable(record) ? record.then((later) => ({ record: later })) : { record }
   }
-  return whenever(calls.ask<Shown>('inspect', operation, send).whenReplied(), (reply) => {
+  return whenever(calls.ask<InspectedRecord>('inspect', operation, send).waitForReply(), (reply) => {
     if (reply === null) return { notRun: createUnavailableRefusal(options), record: null }
     const { record } = reply
     const notRun = record === null ? createExpiredRefusal() : explainNotRun(record, operation.identity, options)
@@ -39,14 +42,14 @@ export function findLateOutcome(operation: Run, core: CoreParts): MaybePromise<S
   })
 }
 
-interface Shown {
+interface InspectedRecord {
   readonly record: IdempotencyRecord | null
 }
 
 /** @throws IdempotencyError `arguments_invalid`, `command_missing`: nothing was sent. */
 export function assertFirstSent(firstSent: unknown, options: CoreParts['options']): void {
   requireStoreCommand(options.store, 'inspect')
-  const fault = faultIn(firstSent, options)
+  const fault = describeFirstSentFault(firstSent, options)
   if (fault === null) return
   throw new IdempotencyError(
     'arguments_invalid',
@@ -55,7 +58,7 @@ export function assertFirstSent(firstSent: unknown, options: CoreParts['options'
   )
 }
 
-function faultIn(firstSent: unknown, options: CoreParts['options']): string | null {
+function describeFirstSentFault(firstSent: unknown, options: CoreParts['options']): string | null {
   if (!(firstSent instanceof Date)) return `it is ${describeKind(firstSent)}, not a Date`
   if (computeLongestRepeatMs(options) <= 0)
     return 'the retention is not longer than `clockSkewMs`, so all would have expired'

@@ -1,4 +1,4 @@
-import { monotonicNow } from '../calls/timers.js'
+import { getMonotonicMs } from '../calls/timers.js'
 import {
   createInFlightRefusal,
   createUnavailableRefusal,
@@ -8,11 +8,11 @@ import {
 } from '../events/refusal.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
 import type { Acquired, IdempotencyRecord } from '../record/record.js'
-import type { Duplicates, Place } from '../run/duplicates.js'
+import type { Duplicates, DuplicateWaiter } from '../run/duplicates.js'
 import type { Run } from '../run/run.js'
 import type { Claims } from './claims.js'
 
-export type Waited =
+export type WaitResult =
   /** The key became free, and the duplicate acquired it. */
   | { readonly kind: 'acquired'; readonly reply: Acquired; readonly sentAt: number }
   /** The record prevents it: the record as last seen, or `null` if a run of this engine holds the key. */
@@ -41,7 +41,7 @@ export async function waitForOwner<Result>(
   duplicates: Duplicates,
   claims: Claims,
   options: ResolvedEngineOptions,
-  finish: (waited: Waited) => Result,
+  finish: (waited: WaitResult) => Result,
 ): Promise<Result> {
   const { record } = duplicate
   const { recordKey, fingerprint, identity } = duplicate.operation
@@ -52,27 +52,27 @@ export async function waitForOwner<Result>(
     return finish({ kind: 'told', notRun, record })
   }
   try {
-    return finish(await untilTold(duplicate, place, claims, options))
+    return finish(await waitForOutcome(duplicate, place, claims, options))
   } finally {
     duplicates.part(recordKey, identity.scope, place)
   }
 }
 
-async function untilTold(
+async function waitForOutcome(
   { operation, isAbandoned, record: firstSeen, since }: Duplicate,
-  place: Place,
+  place: DuplicateWaiter,
   claims: Claims,
   options: ResolvedEngineOptions,
-): Promise<Waited> {
+): Promise<WaitResult> {
   const { identity } = operation
   const { leaseMs, inFlightWaitMs } = options
   let record = firstSeen
   while (true) {
-    if (place.record !== undefined) return toldBy(place.record)
-    const waitedMs = monotonicNow() - since
+    if (place.record !== undefined) return toWaitResult(place.record)
+    const waitedMs = getMonotonicMs() - since
     const asks = place.asks
     if (waitedMs >= inFlightWaitMs || isAbandoned()) {
-      if (asks && record !== null) return toldBy(record)
+      if (asks && record !== null) return toWaitResult(record)
       // The lease is being renewed: all that is known is how long the run has lasted. One that has claimed nothing has none.
       const isLeased = !claims.areLooks || record !== null
       const remainingMs = isLeased ? leaseMs - Math.min(waitedMs, leaseMs / 3) : 0
@@ -81,8 +81,8 @@ async function untilTold(
 
     await place.turn(inFlightWaitMs - waitedMs)
     if (!asks || !place.asks || place.record !== undefined || isAbandoned()) continue
-    const claim = claims.send(operation, monotonicNow())
-    await claim?.whenReplied()
+    const claim = claims.send(operation, getMonotonicMs())
+    await claim?.waitForReply()
     const reply = claim && claims.replyTo(claim)
     if (claim === null || reply === null) {
       claims.giveUp(operation, claim)
@@ -98,10 +98,10 @@ async function untilTold(
     // The others only receive final states that were shown in full.
     const isFinal = record.state === 'completed' || (record.state === 'failed' && record.uncertain)
     if (isFinal && record.fingerprint === identity.fingerprint) place.line.tell(record)
-    return toldBy(record)
+    return toWaitResult(record)
   }
 
-  function toldBy(record: IdempotencyRecord): Waited {
+  function toWaitResult(record: IdempotencyRecord): WaitResult {
     return { kind: 'told', notRun: explainNotRun(record, identity, options), record }
   }
 }

@@ -36,7 +36,7 @@ export type RunEnd = { readonly action: 'send' } | Replayed | Refused
 export const SEND: RunEnd = Object.freeze({ action: 'send' })
 
 /** The engine's options that decide on a refusal; durations in milliseconds. */
-interface Options {
+interface RefusalOptions {
   readonly unknownOutcome: 'rerun' | 'refuse'
   readonly leaseMs: number
   readonly storeTimeoutMs: number
@@ -46,52 +46,54 @@ interface Options {
 export type NotRun = Replayed | Refused
 
 /** What the existing record means for an operation. */
-export function explainNotRun(record: IdempotencyRecord, { fingerprint }: Identity, options: Options): NotRun {
+export function explainNotRun(record: IdempotencyRecord, { fingerprint }: Identity, options: RefusalOptions): NotRun {
   const bound = record.state === 'failed' && !record.uncertain ? null : record.fingerprint
-  if (bound !== null && bound !== fingerprint) return refused('mismatched')
+  if (bound !== null && bound !== fingerprint) return createRefusal('mismatched')
   switch (record.state) {
     case 'completed':
-      if (record.answer === null) return refused('mismatched') // The same fingerprint would get the answer.
-      return record.answer.body === null ? refused('answer_not_kept') : { action: 'replay', answer: record.answer }
+      if (record.answer === null) return createRefusal('mismatched') // The same fingerprint would get the answer.
+      return record.answer.body === null
+        ? createRefusal('answer_not_kept')
+        : { action: 'replay', answer: record.answer }
     case 'in-flight':
       return record.leaseRemainingMs > 0 || options.unknownOutcome === 'rerun'
         ? createInFlightRefusal(record.leaseRemainingMs, options)
-        : refused('outcome_unknown')
+        : createRefusal('outcome_unknown')
     case 'failed':
       // A certain failure refuses only its own token: this claim was given up before its reply came.
-      return record.uncertain ? refused('outcome_unknown') : createUnavailableRefusal(options)
+      return record.uncertain ? createRefusal('outcome_unknown') : createUnavailableRefusal(options)
   }
 }
 
 /** The result for the client of a run that lost its lease: the answer if there is one, else to retry. */
-export function explainLostRun(record: IdempotencyRecord | null, identity: Identity, options: Options): NotRun {
+export function explainLostRun(record: IdempotencyRecord | null, identity: Identity, options: RefusalOptions): NotRun {
   if (record?.state === 'completed') return explainNotRun(record, identity, options)
   return createInFlightRefusal(record?.state === 'in-flight' ? record.leaseRemainingMs : 0, options)
 }
 
 /** Tells the client to retry; the pause depends on the rest of the owner's lease. */
-export function createInFlightRefusal(leaseRemainingMs: number, options: Options): Refused {
-  return refused('in_flight', inFlightPauseMs(leaseRemainingMs, options))
+export function createInFlightRefusal(leaseRemainingMs: number, options: RefusalOptions): Refused {
+  return createRefusal('in_flight', computeInFlightPauseMs(leaseRemainingMs, options))
 }
 
 /** The store gave no usable reply, and nothing was run. */
-export function createUnavailableRefusal({ retryAfterMs }: Pick<Options, 'retryAfterMs'>): Refused {
-  return refused('store_unavailable', retryAfterMs)
+export function createUnavailableRefusal({ retryAfterMs }: Pick<RefusalOptions, 'retryAfterMs'>): Refused {
+  return createRefusal('store_unavailable', retryAfterMs)
 }
 
 /** Sent to the client instead of a success that could not be stored. */
-export function createUnconfirmedRefusal(options: Pick<Options, 'retryAfterMs'>): Refused {
+export function createUnconfirmedRefusal(options: Pick<RefusalOptions, 'retryAfterMs'>): Refused {
   return { ...createUnavailableRefusal(options), mayHaveRun: true }
 }
 
 /** A success that no transaction has, in the mode in which all effects are in one: what it did cannot be seen. */
 export function createTransactionMissingRefusal(): Refused {
-  return { ...refused('transaction_missing'), mayHaveRun: true }
+  return { ...createRefusal('transaction_missing'), mayHaveRun: true }
 }
 
 /** It was first sent so long ago that its record may be gone. */
 export function createExpiredRefusal(): Refused {
-  return refused('key_expired')
+  return createRefusal('key_expired')
 }
 
 export function isMismatch(notRun: NotRun): boolean {
@@ -102,7 +104,7 @@ export function isInFlight(notRun: NotRun): boolean {
   return notRun.action === 'refuse' && notRun.code === 'in_flight'
 }
 
-function refused(code: RefusalCode, retryAfterMs: number | null = null): Refused {
+function createRefusal(code: RefusalCode, retryAfterMs: number | null = null): Refused {
   return { action: 'refuse', code, retryAfterMs, mayHaveRun: false }
 }
 
@@ -123,7 +125,10 @@ const RACE = 0.05
  * retries left, so the pause grows from `retryAfterMs`, fast at first. Beyond a third (plus the time limit of a
  * command): the owner has missed a renewal, and nothing will change before its lease ends.
  */
-function inFlightPauseMs(leaseRemainingMs: number, { leaseMs, storeTimeoutMs, retryAfterMs }: Options): number {
+function computeInFlightPauseMs(
+  leaseRemainingMs: number,
+  { leaseMs, storeTimeoutMs, retryAfterMs }: RefusalOptions,
+): number {
   const shortestMs = Math.max(1, Math.ceil(retryAfterMs / 1_000)) * 1_000
   if (leaseRemainingMs <= 0) return shortestMs
   const renewalMs = leaseMs / 3

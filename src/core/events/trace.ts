@@ -15,7 +15,7 @@ import type { RefusalCode, Refused, Replayed } from './refusal.js'
  * or tokens.
  */
 
-interface AboutOperation extends RecordName {
+interface TracedOperation extends RecordName {
   /**
    * Identifies a claim and its run: the same in all messages about them, and unique across processes. 32 hexadecimal
    * digits, which reveal nothing about the token that owns the record. `undefined`: an operator's command.
@@ -27,7 +27,7 @@ interface AboutOperation extends RecordName {
  * A claim, from its call to its result: on the tracing channel `once-per-key:claim`. The same object is published each
  * time; the optional members are set from `end` or, if the claim was asynchronous, from `asyncStart` on.
  */
-export interface ClaimTrace extends AboutOperation {
+export interface ClaimTrace extends TracedOperation {
   /**
    * `run`: it runs; `unprotected`: it runs although its claim was not confirmed; `replay`: it gets the stored answer;
    * otherwise why it is refused.
@@ -42,7 +42,7 @@ export interface ClaimTrace extends AboutOperation {
  * One copy of a command, from sending it to its reply, its failure or its time limit: on the tracing channel
  * `once-per-key:command`. A reply after the time limit is not published. The same object is published each time.
  */
-export interface CommandTrace extends AboutOperation {
+export interface CommandTrace extends TracedOperation {
   readonly command: CommandName
   /** The run's attempt, if known: 1, 2, 3 …; for `begin` and `inspect`, that of the record which they found. */
   attempt?: number
@@ -95,7 +95,7 @@ export function isEventTraced(): boolean {
 
 export function traceEvent(event: TracedEvent, token?: string): void {
   if (!events.hasSubscribers) return
-  events.publish({ event: toLoggableEvent(event), runId: runIdOf(token) } satisfies EventTrace)
+  events.publish({ event: toLoggableEvent(event), runId: computeRunId(token) } satisfies EventTrace)
 }
 
 export function traceStore(store: Store): void {
@@ -107,7 +107,7 @@ export function traceStore(store: Store): void {
 const observed = new WeakSet<Store>()
 
 /** The result of a claim; an engine's `Claimed`. */
-type Told =
+type ClaimResult =
   | {
       readonly action: 'execute'
       readonly run: {
@@ -123,16 +123,16 @@ export function isClaimTraced(): boolean {
   return claims.hasSubscribers
 }
 
-export function traceClaim<Each extends Told>(
+export function traceClaim<Each extends ClaimResult>(
   { namespace, scope, key }: Identity,
   token: string,
   claim: () => MaybePromise<Each>,
 ): MaybePromise<Each> {
-  const message: ClaimTrace = { namespace, scope, key, runId: runIdOf(token) }
-  return traceCall(claims, message, claim, (told) => Object.assign(message, resultOf(told)))
+  const message: ClaimTrace = { namespace, scope, key, runId: computeRunId(token) }
+  return traceCall(claims, message, claim, (told) => Object.assign(message, toClaimResult(told)))
 }
 
-function resultOf(told: Told): Pick<ClaimTrace, 'outcome' | 'attempt' | 'previousOutcome'> {
+function toClaimResult(told: ClaimResult): Pick<ClaimTrace, 'outcome' | 'attempt' | 'previousOutcome'> {
   switch (told.action) {
     case 'execute': {
       const { attempt, previousOutcome, isProtected } = told.run
@@ -151,7 +151,7 @@ interface Call {
   readonly reply: unknown
   readonly isReplied: boolean
   readonly failure: StoreFailure | undefined
-  whenReplied(): MaybePromise<unknown>
+  waitForReply(): MaybePromise<unknown>
 }
 
 export function isCommandTraced(): boolean {
@@ -165,14 +165,14 @@ export function traceCommand(
   { token, attempt }: { readonly token?: string; readonly attempt?: number },
   send: () => void,
 ): void {
-  const message: CommandTrace = { command: call.command, namespace, scope, key, runId: runIdOf(token) }
+  const message: CommandTrace = { command: call.command, namespace, scope, key, runId: computeRunId(token) }
   if (attempt !== undefined && attempt > 0) message.attempt = attempt
   const sent = (): MaybePromise<unknown> => {
     send()
-    return call.whenReplied()
+    return call.waitForReply()
   }
   void traceCall(commands, message, sent, (reply) => {
-    if (reply !== null) return void Object.assign(message, meaningOf(reply as Reply))
+    if (reply !== null) return void Object.assign(message, toCommandResult(reply as Reply))
     message.outcome = call.isReplied ? 'failed' : 'timed_out'
     if (call.failure !== undefined) message.error = call.failure
     commands.error.publish(message)
@@ -206,7 +206,7 @@ function traceCall<Message extends object, Result>(
 
 type Reply = BeginReply | CommandReply | { readonly record: IdempotencyRecord | null }
 
-function meaningOf(reply: Reply): Pick<CommandTrace, 'outcome' | 'attempt'> {
+function toCommandResult(reply: Reply): Pick<CommandTrace, 'outcome' | 'attempt'> {
   if ('acquired' in reply) {
     return reply.acquired
       ? { outcome: 'ok', attempt: reply.attempt }
@@ -217,6 +217,6 @@ function meaningOf(reply: Reply): Pick<CommandTrace, 'outcome' | 'attempt'> {
 }
 
 /** Two runs differ in it, since their tokens do; it does not lead back to the token, which is 128 random bits. */
-function runIdOf(token: string | undefined): string | undefined {
+function computeRunId(token: string | undefined): string | undefined {
   return token === undefined ? undefined : hash('sha256', `once-per-key run ${token}`, 'hex').slice(0, 32)
 }

@@ -94,7 +94,7 @@ export class OperatorCalls implements RecordOperator {
   }
 
   async *listScopeRecords(of: ScopeName): AsyncGenerator<ScopeRecord, void, undefined> {
-    for await (const { records, unread } of this.#stepsThrough(of)) {
+    for await (const { records, unread } of this.#listScopePages(of)) {
       for (const { key, ...rest } of records) yield { ...(parseStorageKey(key) as RecordName), ...rest }
       for (const key of unread)
         yield { ...(parseStorageKey(key) as RecordName), record: null, retentionRemainingMs: null }
@@ -105,7 +105,7 @@ export class OperatorCalls implements RecordOperator {
     const forgotten = new Set<string>()
     const left = new Set<string>()
     const unreadable = new Set<string>()
-    for await (const { records, unread } of this.#stepsThrough(of)) {
+    for await (const { records, unread } of this.#listScopePages(of)) {
       for (const key of unread) unreadable.add(key)
       for (let i = 0; i < records.length; i += COMMANDS_AT_ONCE) {
         const some = records.slice(i, i + COMMANDS_AT_ONCE)
@@ -125,7 +125,11 @@ export class OperatorCalls implements RecordOperator {
     return this.#ask('forget', name, (forget) => forget(buildStorageKey(name), forgetting))
   }
 
-  async #forgetAnswer({ key, record }: ListedRecord, countsOnly: boolean, { forgotten, left }: Found): Promise<void> {
+  async #forgetAnswer(
+    { key, record }: ListedRecord,
+    countsOnly: boolean,
+    { forgotten, left }: ErasureProgress,
+  ): Promise<void> {
     if (isOpen(record)) left.add(key)
     if (record.state !== 'completed' || record.answer !== null) return
     const reply = countsOnly ? OK : await this.forget(parseStorageKey(key) as RecordName, record)
@@ -138,13 +142,13 @@ export class OperatorCalls implements RecordOperator {
   }
 
   /** The records of a scope as a store shows them. */
-  async *#stepsThrough(of: ScopeName): AsyncGenerator<StepThrough, void, undefined> {
+  async *#listScopePages(of: ScopeName): AsyncGenerator<ScopePage, void, undefined> {
     const scope = buildStorageScope(of)
     const steps = walk((from) => this.#ask('listScope', null, (list) => list(scope, from)))
     for await (const { records, unreadable = [] } of steps) {
       yield {
-        records: records.filter(({ key }) => isOf(of, parseStorageKey(key))),
-        unread: unreadable.filter((key) => isOf(of, parseStorageKey(key))),
+        records: records.filter(({ key }) => isInScope(of, parseStorageKey(key))),
+        unread: unreadable.filter((key) => isInScope(of, parseStorageKey(key))),
       }
     }
   }
@@ -162,8 +166,8 @@ export class OperatorCalls implements RecordOperator {
       if (event.type === 'store_failed') failure = event.error
       if (name !== null) emit(event)
     }
-    const reply = await calls.ask(command, name && { identity: name }, () => send(known), heard).whenReplied()
-    if (reply === null) throw storeFailed(command, failure)
+    const reply = await calls.ask(command, name && { identity: name }, () => send(known), heard).waitForReply()
+    if (reply === null) throw storeFailedError(command, failure)
     return reply
   }
 }
@@ -192,7 +196,7 @@ const CHANGES: { readonly [Name in OperatorCommand]?: string } = {
   listScope: 'The rest of the scope was not looked at: repeat it.',
 }
 
-function storeFailed(command: OperatorCommand, cause: StoreFailure | undefined): IdempotencyError {
+function storeFailedError(command: OperatorCommand, cause: StoreFailure | undefined): IdempotencyError {
   const what = CHANGES[command] ?? 'Nothing changed.'
   const why = cause?.message.replace(/\.$/, '')
   return new IdempotencyError('store_failed', `The store failed: ${why}. ${what}`, { cause })
@@ -227,7 +231,7 @@ export interface ErasedAnswers {
 /** Few, so that requests in between find a connection. */
 const COMMANDS_AT_ONCE = 8
 
-interface StepThrough {
+interface ScopePage {
   readonly records: readonly ListedRecord[]
   /** The storage keys of records that could not be read. */
   readonly unread: readonly string[]
@@ -237,7 +241,7 @@ interface StepThrough {
 export type EndedRecord = Exclude<IdempotencyRecord, { readonly state: 'in-flight' }>
 
 /** By storage key, since a walk may come across a record twice. */
-interface Found {
+interface ErasureProgress {
   readonly forgotten: Set<string>
   readonly left: Set<string>
 }
@@ -245,6 +249,6 @@ interface Found {
 const OK: CommandReply = { ok: true }
 
 /** A scope's storage keys may begin like a namespace's. */
-function isOf(of: ScopeName, name: RecordName | null): boolean {
+function isInScope(of: ScopeName, name: RecordName | null): boolean {
   return name !== null && name.scope === of.scope && name.namespace === of.namespace
 }

@@ -147,18 +147,18 @@ export function resolveEngineOptions(given: EngineOptions): ResolvedEngineOption
 /** The longest delay of a timer: Node fires longer ones immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-const aTimer = (least: number) => anInteger(least, MAX_TIMER_MS)
+const createTimerRule = (least: number) => anInteger(least, MAX_TIMER_MS)
 
 /** The options of an engine, for a table of your own whose options include them. */
 export const engineOptions = {
-  store: { rule: aStore, isRequired: true },
-  leaseMs: { rule: aTimer(1), default: 30_000, findConflicts: findDurationConflicts },
-  maxRunMs: { rule: aTimer(1), default: 15 * 60_000 },
+  store: { rule: findStoreFault, isRequired: true },
+  leaseMs: { rule: createTimerRule(1), default: 30_000, findConflicts: findDurationConflicts },
+  maxRunMs: { rule: createTimerRule(1), default: 15 * 60_000 },
   retentionMs: { rule: anInteger(1, 2 ** 52), default: 24 * 3_600_000 },
   unknownRetentionMs: anInteger(1, 2 ** 52),
   clockSkewMs: { rule: anInteger(0, 2 ** 52), default: 5 * 60_000, findConflicts: findSkewConflicts },
-  inFlightWaitMs: { rule: aTimer(0), default: 0 },
-  retryAfterMs: { rule: aTimer(0), default: 1_000 },
+  inFlightWaitMs: { rule: createTimerRule(0), default: 0 },
+  retryAfterMs: { rule: createTimerRule(0), default: 1_000 },
   unknownOutcome: { rule: oneOf('rerun', 'refuse'), default: 'rerun' },
   effects: {
     rule: oneOf('assumed', 'declared', 'in-transaction'),
@@ -166,7 +166,7 @@ export const engineOptions = {
     findConflicts: findModeConflicts,
   },
   unconfirmedSuccess: { rule: oneOf('send', 'withhold'), default: 'send' },
-  storeTimeoutMs: { rule: aTimer(1), default: 2_000 },
+  storeTimeoutMs: { rule: createTimerRule(1), default: 2_000 },
   maxStepBytes: { rule: anInteger(0, 2 ** 30), default: 65_536 },
   storeFailure: { rule: oneOf('refuse', 'runUnprotected'), default: 'refuse' },
   onEvent: aFunction,
@@ -197,7 +197,7 @@ function findDurationConflicts(options: ResolvedEngineOptions): string[] {
   const atLeast = (name: Duration, bound: string, boundMs: number, why: string, wayOut: string): void => {
     const ms = options[name]
     if (ms < boundMs) {
-      const raise = inSeconds(name, ms, boundMs) ?? 'Raise'
+      const raise = buildSecondsHint(name, ms, boundMs) ?? 'Raise'
       mistakes.push(`${name}: ${ms} is less than ${bound} = ${boundMs}: ${why}. ${raise} ${name}, or ${wayOut}`)
     }
   }
@@ -226,41 +226,42 @@ function findSkewConflicts(
 }
 
 /** Many libraries have seconds: nobody keeps a record for 86 of them, and a value above an hour is no lease. */
-function inSeconds(name: Duration, given: number, leastMs: number): string | null {
+function buildSecondsHint(name: Duration, given: number, leastMs: number): string | null {
   const isPlausible = given * 1_000 >= leastMs && (name.endsWith('etentionMs') || given <= MOST_SECONDS)
-  return isPlausible ? `If these are seconds, write ${name}: ${grouped(given * 1_000)}. Otherwise raise` : null
+  return isPlausible ? `If these are seconds, write ${name}: ${toGroupedDigits(given * 1_000)}. Otherwise raise` : null
 }
 
 const MOST_SECONDS = 3_600
 
 /** As one writes it in code: 86_400_000. */
-function grouped(value: number): string {
+function toGroupedDigits(value: number): string {
   return String(value).replace(/\B(?=(?:\d{3})+$)/g, '_')
 }
 
-function aStore(value: unknown): string | Fault | null {
+function findStoreFault(value: unknown): string | Fault | null {
   const store = value as Partial<Store> | null | undefined
   const commands = [store?.begin, store?.renew, store?.complete, store?.release]
   if (commands.every((command) => typeof command === 'function')) return null
   const expected = "a store, such as new MemoryStore() from 'once-per-key/memory'"
-  const wayOut = storeFor(value)
+  const wayOut = findStoreHint(value)
   return wayOut === null ? expected : { expected, seen: `${describeKind(value)}. ${wayOut}` }
 }
 
 /** What to write for a client, a class or a promise that was given as the store; `null`: it is none of these. */
-function storeFor(value: unknown): string | null {
+function findStoreHint(value: unknown): string | null {
   const has = (...methods: readonly string[]) => methods.every((method) => typeof Object(value)[method] === 'function')
   if (typeof value === 'function' && typeof value.prototype?.begin === 'function') {
     return `It is the class: write store: new ${value.name}(…)`
   }
   if (has('then')) return 'Await it first'
-  if (has('evalsha') || has('evalSha') || has('sendCommand')) return forClient('Redis', 'RedisStore', 'client', 'redis')
-  if (has('prepare', 'exec')) return forClient('SQLite', 'SqliteStore', 'database', 'sqlite')
-  if (has('getConnection', 'query')) return forClient('MySQL', 'MySqlStore', 'pool', 'mysql')
-  if (has('connect', 'query')) return forClient('Postgres', 'PostgresStore', 'pool', 'postgres')
+  if (has('evalsha') || has('evalSha') || has('sendCommand'))
+    return buildClientHint('Redis', 'RedisStore', 'client', 'redis')
+  if (has('prepare', 'exec')) return buildClientHint('SQLite', 'SqliteStore', 'database', 'sqlite')
+  if (has('getConnection', 'query')) return buildClientHint('MySQL', 'MySqlStore', 'pool', 'mysql')
+  if (has('connect', 'query')) return buildClientHint('Postgres', 'PostgresStore', 'pool', 'postgres')
   return null
 }
 
-function forClient(database: string, store: string, option: string, entry: string): string {
+function buildClientHint(database: string, store: string, option: string, entry: string): string {
   return `It is a client of ${database}: write store: new ${store}({ ${option} }), from 'once-per-key/${entry}'`
 }

@@ -52,9 +52,9 @@ export function resolveOptions<Options>(of: string, given: unknown, table: Optio
 /** All mistakes, one line each: unknown names, values that break their rule, and values that contradict each other. */
 export function findMistakes(given: unknown, table: OptionTable): string[] {
   const known = Object.keys(table)
-  const ofWhole = faultOfWhole(given, known)
+  const ofWhole = findOptionsObjectFault(given, known)
   if (ofWhole !== null) return [ofWhole]
-  const mistakes = Object.keys(given as object).flatMap((name) => unknownName(name, known))
+  const mistakes = Object.keys(given as object).flatMap((name) => listUnknownNameMistakes(name, known))
   const values = applyDefaults<Record<string, unknown>>(given, table)
   const entries = listEntries(given, table)
   for (const { name, value, option } of entries) {
@@ -91,8 +91,8 @@ function listEntries(given: unknown, table: OptionTable) {
 }
 
 /** A store, a pool or a request in place of options is one mistake, not one for each of its fields. */
-function faultOfWhole(given: unknown, known: readonly string[]): string | null {
-  const mistake = `expected options, such as { ${known[0]}: … }; seen: ${describeKind(given)}${wayOutOfWhole(given, known)}`
+function findOptionsObjectFault(given: unknown, known: readonly string[]): string | null {
+  const mistake = `expected options, such as { ${known[0]}: … }; seen: ${describeKind(given)}${describeObjectWayOut(given, known)}`
   if (!isObject(given)) return mistake
   const prototype: unknown = Object.getPrototypeOf(given)
   if (prototype === null || prototype === Object.prototype) return null
@@ -103,7 +103,7 @@ function faultOfWhole(given: unknown, known: readonly string[]): string | null {
   return isOurs ? null : mistake
 }
 
-function wayOutOfWhole(given: unknown, known: readonly string[]): string {
+function describeObjectWayOut(given: unknown, known: readonly string[]): string {
   const { begin, renew, method, headers, req } = Object(given)
   if (typeof begin === 'function' && typeof renew === 'function' && known.includes('store')) {
     return '. Give the store as an option: { store, … }'
@@ -134,9 +134,9 @@ export function describeValue(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value) : describeKind(value)
 }
 
-function unknownName(name: string, known: readonly string[]): string[] {
+function listUnknownNameMistakes(name: string, known: readonly string[]): string[] {
   if (known.includes(name)) return []
-  const meant = meantBy(name, known) ?? findNearestName(name, known)
+  const meant = findOptionBySynonym(name, known) ?? findNearestName(name, known)
   return [`${name}: ${meant === null ? 'there is no such option' : `did you mean ${meant}?`}`]
 }
 
@@ -158,7 +158,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 }
 
 /** The option that is meant by a synonym, in words; `null`: it is none. */
-function meantBy(name: string, known: readonly string[]): string | null {
+function findOptionBySynonym(name: string, known: readonly string[]): string | null {
   const bare = name.replace(/_/g, '').toLowerCase()
   const unitless = bare.replace(/(?:ms|millis|seconds|secs|sec|minutes|hours)$/, '')
   const isMeant = (option: string) =>
@@ -174,7 +174,7 @@ export function findNearestName(name: string, known: readonly string[]): string 
   let nearest: string | null = null
   let fewest = Number.POSITIVE_INFINITY
   for (const each of known) {
-    const edits = editDistance(name, each)
+    const edits = computeEditDistance(name, each)
     if (edits > mostEdits || edits >= fewest) continue
     nearest = each
     fewest = edits
@@ -183,7 +183,7 @@ export function findNearestName(name: string, known: readonly string[]): string 
 }
 
 /** Levenshtein distance, ignoring case. */
-function editDistance(a: string, b: string): number {
+function computeEditDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
     const current = [i]

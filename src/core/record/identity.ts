@@ -42,7 +42,7 @@ export interface RecordName {
  */
 export function buildStorageKey(name: RecordName, scope = buildStorageScope(name)): string {
   // Joined into one flat string, because a record keeps it; a template would be kept as its pieces.
-  return [scope, encoded(name.path === undefined ? name.key : name.key + PATH_FOLLOWS + name.path)].join(':')
+  return [scope, encodeNamePart(name.path === undefined ? name.key : name.key + PATH_FOLLOWS + name.path)].join(':')
 }
 
 /** No key contains it, because it is a control character. */
@@ -63,7 +63,7 @@ export function parseStorageKey(storageKey: string): RecordName | null {
 }
 
 /** `encodeURIComponent`, skipped for most keys: a UUID needs no encoding. */
-function encoded(text: string): string {
+function encodeNamePart(text: string): string {
   return UNRESERVED.test(text) ? text : encodeURIComponent(text)
 }
 
@@ -72,7 +72,7 @@ const UNRESERVED = /^[\w.!~*'()-]*$/
 
 /** The common prefix of a scope's storage keys. Two namespaces share nothing, not even their room in a store. */
 export function buildStorageScope({ namespace, scope }: Pick<RecordName, 'namespace' | 'scope'>): string {
-  const name = encoded(scope)
+  const name = encodeNamePart(scope)
   return namespace === undefined ? name : `${namespace}:${name}`
 }
 

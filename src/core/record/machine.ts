@@ -113,7 +113,7 @@ export type Change<Reply> = {
 }
 
 export function begin(stored: StoredRecord | null, claim: Claim, now: number): Change<BeginReply> {
-  const record = unexpired(stored, now)
+  const record = findLiveRecord(stored, now)
   if (record === null) return acquire(claim, 1, false, now)
 
   if (record.token === claim.token) {
@@ -139,10 +139,10 @@ export function renew(
   own: Ownership & { leaseMs: number },
   now: number,
 ): Change<CommandReply> {
-  const record = unexpired(stored, now)
-  if (record === null) return { record: claimed(own, own.attempt, own.uncertain, now), reply: RESTORED }
-  if (record.token !== own.token || record.state !== 'in-flight') return stale(record, now, own)
-  return { record: extended(record, own, now), reply: OK }
+  const record = findLiveRecord(stored, now)
+  if (record === null) return { record: createClaimedRecord(own, own.attempt, own.uncertain, now), reply: RESTORED }
+  if (record.token !== own.token || record.state !== 'in-flight') return createStaleChange(record, now, own)
+  return { record: toExtendedRecord(record, own, now), reply: OK }
 }
 
 export function complete(
@@ -150,9 +150,9 @@ export function complete(
   own: Ownership & { answer: Answer },
   now: number,
 ): Change<CommandReply> {
-  const record = unexpired(stored, now)
+  const record = findLiveRecord(stored, now)
   if (record !== null) {
-    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)
+    if (record.token !== own.token || record.state === 'failed') return createStaleChange(record, now, own)
     if (record.state === 'completed') return { record, reply: OK }
   }
   const { fingerprint, attempt } = record ?? own
@@ -168,9 +168,9 @@ export function release(
   own: Ownership & { failedMs: number },
   now: number,
 ): Change<CommandReply> {
-  const record = unexpired(stored, now)
+  const record = findLiveRecord(stored, now)
   if (record !== null) {
-    if (record.token !== own.token || record.state === 'completed') return stale(record, now, own)
+    if (record.token !== own.token || record.state === 'completed') return createStaleChange(record, now, own)
     if (record.state === 'failed') return { record, reply: OK }
   }
   const { attempt } = record ?? own
@@ -187,15 +187,16 @@ export function step(
   own: Ownership & StepChange & { leaseMs: number },
   now: number,
 ): Change<CommandReply> {
-  const record = unexpired(stored, now)
+  const record = findLiveRecord(stored, now)
   if (record === null) {
-    const restored = claimed(own, own.attempt, own.uncertain, now, changeStep(undefined, own) ?? undefined)
+    const restored = createClaimedRecord(own, own.attempt, own.uncertain, now, changeStep(undefined, own) ?? undefined)
     return { record: restored, reply: RESTORED }
   }
-  if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)
-  if (record.state === 'completed') return own.state === 'begun' ? stale(record, now, own) : { record, reply: OK }
+  if (record.token !== own.token || record.state === 'failed') return createStaleChange(record, now, own)
+  if (record.state === 'completed')
+    return own.state === 'begun' ? createStaleChange(record, now, own) : { record, reply: OK }
   const steps = changeStep(record.steps, own)
-  return steps === null ? { record, reply: OK } : { record: extended(record, own, now, steps), reply: OK }
+  return steps === null ? { record, reply: OK } : { record: toExtendedRecord(record, own, now, steps), reply: OK }
 }
 
 /** The steps with this change, for an owner that has locked its record. */
@@ -214,16 +215,16 @@ export function inspect(stored: StoredRecord | null, now: number): Change<Idempo
 
 /** The same without steps. */
 export function peek(stored: StoredRecord | null, now: number): Change<IdempotencyRecord | null> {
-  const record = unexpired(stored, now)
-  return { record, reply: record && shown(record, now) }
+  const record = findLiveRecord(stored, now)
+  return { record, reply: record && toShownRecord(record, now) }
 }
 
 export function resolve(stored: StoredRecord | null, resolution: Resolution, now: number): Change<CommandReply> {
-  const record = unexpired(stored, now)
+  const record = findLiveRecord(stored, now)
   if (record === null) return { record, reply: { ok: false, record } }
   const { token, answer, retentionMs } = resolution
   if (record.token === token && record.state !== 'in-flight') return { record, reply: OK }
-  if (record.attempt !== resolution.attempt || !isUnknown(record, now)) return stale(record, now)
+  if (record.attempt !== resolution.attempt || !isUnknown(record, now)) return createStaleChange(record, now)
 
   const { fingerprint, attempt } = record
   // At least as long as the record that it replaces: until then, the lost owner may still wake up.
@@ -240,18 +241,18 @@ export function resolve(stored: StoredRecord | null, resolution: Resolution, now
 }
 
 type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
-type Unknown = Exclude<StoredRecord, { state: 'completed' }> & { readonly fingerprint: string }
-type Terms = Pick<Claim, 'token' | 'fingerprint' | 'leaseMs' | 'retentionMs'>
+type UnknownRecord = Exclude<StoredRecord, { state: 'completed' }> & { readonly fingerprint: string }
+type ClaimTerms = Pick<Claim, 'token' | 'fingerprint' | 'leaseMs' | 'retentionMs'>
 
 const OK: CommandReply = Object.freeze({ ok: true })
 const RESTORED: CommandReply = Object.freeze({ ok: true, restored: true })
 
-function unexpired(stored: StoredRecord | null, now: number): StoredRecord | null {
+function findLiveRecord(stored: StoredRecord | null, now: number): StoredRecord | null {
   return stored !== null && now < stored.expiresAt ? stored : null
 }
 
 /** The owner died or stalled, or the attempt failed and may have had its effect. The record is bound. */
-function isUnknown(record: StoredRecord, now: number): record is Unknown {
+function isUnknown(record: StoredRecord, now: number): record is UnknownRecord {
   if (record.state === 'in-flight') return now >= record.leaseUntil
   return record.state === 'failed' && record.uncertain
 }
@@ -263,30 +264,42 @@ function acquire(
   now: number,
   steps?: StoredSteps,
 ): Change<BeginReply> {
-  return { record: claimed(claim, attempt, uncertain, now, steps), reply: acquired(attempt, uncertain, steps) }
+  return {
+    record: createClaimedRecord(claim, attempt, uncertain, now, steps),
+    reply: createAcquiredReply(attempt, uncertain, steps),
+  }
 }
 
 function acquireAgain(record: InFlight, claim: Claim, now: number): Change<BeginReply> {
-  return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain, record.steps) }
+  return {
+    record: toExtendedRecord(record, claim, now),
+    reply: createAcquiredReply(record.attempt, record.uncertain, record.steps),
+  }
 }
 
-function claimed(terms: Terms, attempt: number, uncertain: boolean, now: number, steps?: StoredSteps): StoredRecord {
+function createClaimedRecord(
+  terms: ClaimTerms,
+  attempt: number,
+  uncertain: boolean,
+  now: number,
+  steps?: StoredSteps,
+): StoredRecord {
   const { token, fingerprint } = terms
   const leaseUntil = now + terms.leaseMs
   const expiresAt = now + terms.retentionMs
   return attachSteps({ state: 'in-flight', token, fingerprint, attempt, uncertain, leaseUntil, expiresAt }, steps)
 }
 
-function extended(record: InFlight, terms: Terms, now: number, steps = record.steps): StoredRecord {
+function toExtendedRecord(record: InFlight, terms: ClaimTerms, now: number, steps = record.steps): StoredRecord {
   const { state, token, fingerprint, attempt, uncertain } = record
   const leaseUntil = now + terms.leaseMs
   const expiresAt = now + terms.retentionMs
   return attachSteps({ state, token, fingerprint, attempt, uncertain, leaseUntil, expiresAt }, steps)
 }
 
-function acquired(attempt: number, uncertain: boolean, steps?: StoredSteps): BeginReply {
+function createAcquiredReply(attempt: number, uncertain: boolean, steps?: StoredSteps): BeginReply {
   return attachSteps(
-    { acquired: true, attempt, previousOutcome: previousOutcome(attempt, uncertain) },
+    { acquired: true, attempt, previousOutcome: computePreviousOutcome(attempt, uncertain) },
     toOwnersSteps(steps),
   )
 }
@@ -302,23 +315,23 @@ function takeOver(
 }
 
 /** Derived, not stored, so a repeated `begin` gets the same reply as the first. */
-function previousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
+function computePreviousOutcome(attempt: number, uncertain: boolean): PreviousOutcome {
   if (uncertain) return 'unknown'
   return attempt > 1 ? 'failed' : 'none'
 }
 
 function refuse(record: StoredRecord, claim: Claim, now: number): Change<BeginReply> {
-  return { record, reply: { acquired: false, record: shown(record, now, claim) } }
+  return { record, reply: { acquired: false, record: toShownRecord(record, now, claim) } }
 }
 
-function stale(record: StoredRecord, now: number, asker?: Asker): Change<CommandReply> {
-  return { record, reply: { ok: false, record: shown(record, now, asker) } }
+function createStaleChange(record: StoredRecord, now: number, asker?: RecordViewer): Change<CommandReply> {
+  return { record, reply: { ok: false, record: toShownRecord(record, now, asker) } }
 }
 
 /** The sender of a command; an operator's command has no fingerprint, and gets the whole record. */
-type Asker = { readonly fingerprint: string }
+type RecordViewer = { readonly fingerprint: string }
 
-function shown(record: StoredRecord, now: number, asker?: Asker): IdempotencyRecord {
+function toShownRecord(record: StoredRecord, now: number, asker?: RecordViewer): IdempotencyRecord {
   switch (record.state) {
     case 'in-flight': {
       const { state, fingerprint, attempt, uncertain, leaseUntil } = record

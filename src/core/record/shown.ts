@@ -16,7 +16,7 @@ export function toListedRecord(stored: StoredRecord | null, now: number): Omit<L
   const { record, reply } = peek(stored, now)
   if (record === null || reply === null) return null
   const isForgotten = record.state === 'completed' && isNotKept(record.answer)
-  return { record: isForgotten ? reply : withoutAnswer(reply), retentionRemainingMs: record.expiresAt - now }
+  return { record: isForgotten ? reply : omitAnswer(reply), retentionRemainingMs: record.expiresAt - now }
 }
 
 /**
@@ -38,7 +38,7 @@ export function forget(stored: StoredRecord | null, forgetting: Forgetting, now:
   const { record, reply: seen } = peek(stored, now)
   if (record === null || seen === null) return { record: null, reply: { ok: false, record: null } }
   if (!isSame(record, forgetting) || isOpen(record)) {
-    return { record, reply: { ok: false, record: withoutAnswer(seen) } }
+    return { record, reply: { ok: false, record: omitAnswer(seen) } }
   }
   if (forgetting.removes) return { record: null, reply: OK }
   if (record.state !== 'completed') return { record, reply: OK }
@@ -58,6 +58,6 @@ export function isOpen(record: StoredRecord | IdempotencyRecord): boolean {
 }
 
 /** `answer: null`: not shown. */
-function withoutAnswer(record: IdempotencyRecord): IdempotencyRecord {
+function omitAnswer(record: IdempotencyRecord): IdempotencyRecord {
   return record.state === 'completed' ? { ...record, answer: null } : record
 }

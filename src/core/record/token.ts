@@ -28,7 +28,7 @@ let kernelSource: number | null | undefined
  * it); OpenSSL's generator would be copied.
  */
 export function createToken(): string {
-  if (next === poolBytes.byteLength) refill()
+  if (next === poolBytes.byteLength) refillPool()
   const nanoseconds = performance.now() * 1e6
   const word = next / pool.BYTES_PER_ELEMENT
   pool[word] = (pool[word] as number) ^ nanoseconds
@@ -37,7 +37,7 @@ export function createToken(): string {
   return token
 }
 
-function refill(): void {
+function refillPool(): void {
   if (kernelSource === undefined) kernelSource = openKernelSource()
   if (!readKernelSource()) randomFillSync(pool)
   next = isBuildingSnapshot() ? poolBytes.byteLength - TOKEN_BYTES : 0

@@ -64,13 +64,13 @@ export interface StepOf {
   <Result>(label: string, work: (step: StepInHand) => AsResult<Result> | Promise<AsResult<Result>>): Promise<Result>
 }
 
-interface RunInHand {
+interface ContextRun {
   readonly identity: Identity
   readonly attempt: number
   readonly previousOutcome: PreviousOutcome
   readonly signal: AbortSignal
   mayHaveEffect(): void
-  step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown>
+  runStep(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown>
 }
 
 /**
@@ -85,9 +85,9 @@ export class HandlerContext implements IdempotencyContext {
   readonly previousOutcome: PreviousOutcome
   declare readonly signal: AbortSignal
   /** Not a private field, so that it works through a Proxy and on a copy too. */
-  declare readonly [RUN]: RunInHand
+  declare readonly [RUN]: ContextRun
 
-  constructor(run: RunInHand) {
+  constructor(run: ContextRun) {
     this.key = run.identity.key
     this.scope = run.identity.scope
     this.attempt = run.attempt
@@ -104,7 +104,7 @@ export class HandlerContext implements IdempotencyContext {
   get step(): StepOf {
     const run = this[RUN]
     return ((label: string, work: (step: StepInHand) => unknown, options: unknown) =>
-      run.step(label, work, options)) as StepOf
+      run.runStep(label, work, options)) as StepOf
   }
 
   get deriveKey(): (label: string) => string {
@@ -148,8 +148,8 @@ const SIGNAL = {
  *
  * @throws IdempotencyError `context_missing`: the request has none. Nothing changed.
  */
-export function contextOf(request: WithContext | OfNode): IdempotencyContext {
-  const { idempotency } = request as WithContext
+export function contextOf(request: RequestWithContext | NodeRequest): IdempotencyContext {
+  const { idempotency } = request as RequestWithContext
   if (idempotency !== undefined) return idempotency
   throw new IdempotencyError(
     'context_missing',
@@ -159,11 +159,11 @@ export function contextOf(request: WithContext | OfNode): IdempotencyContext {
 }
 
 /** A request of a framework that the package's types add to. */
-type WithContext = {
+type RequestWithContext = {
   readonly idempotency?: IdempotencyContext | undefined
 }
 
 /** One of plain `node:http`, or of a router on it such as polka. */
-type OfNode = {
+type NodeRequest = {
   readonly rawHeaders: readonly string[]
 }

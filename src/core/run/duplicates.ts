@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { keepProcessAlive } from '../calls/timers.js'
 import type { Answer, IdempotencyRecord } from '../record/record.js'
 
-interface Holder {
+interface KeyHolder {
   readonly fingerprint: string
   readonly attempt: number
 }
@@ -22,17 +22,17 @@ const LOOK_MS = 1_000
  * run notifies them. Otherwise the first in line polls for all. A run without duplicates costs one map entry.
  */
 export class Duplicates {
-  readonly #runs = new Map<string, Holder>()
-  readonly #lines = new Map<string, Line>()
+  readonly #runs = new Map<string, KeyHolder>()
+  readonly #lines = new Map<string, WaiterQueue>()
   readonly #waitingOf = new Map<string, number>()
   #waiting = 0
 
-  enter(recordKey: string, own: Holder): void {
+  enter(recordKey: string, own: KeyHolder): void {
     this.#runs.set(recordKey, own)
   }
 
   /** The run no longer holds the key; the first in line will ask the store whether another attempt may run. */
-  leave(recordKey: string, own: Holder): void {
+  leave(recordKey: string, own: KeyHolder): void {
     if (!this.#end(recordKey, own)) return
     const line = this.#lines.get(recordKey)
     if (line === undefined) return
@@ -41,14 +41,14 @@ export class Duplicates {
   }
 
   /** Its answer is stored: everybody in line gets it. */
-  completed(recordKey: string, own: Holder, answer: Answer): void {
+  onCompleted(recordKey: string, own: KeyHolder, answer: Answer): void {
     if (!this.#end(recordKey, own)) return
     const { fingerprint, attempt } = own
     this.#lines.get(recordKey)?.tell({ state: 'completed', fingerprint, attempt, answer })
   }
 
   /** Only if it is still this run, and not a later one. */
-  #end(recordKey: string, own: Holder): boolean {
+  #end(recordKey: string, own: KeyHolder): boolean {
     return this.#runs.get(recordKey) === own && this.#runs.delete(recordKey)
   }
 
@@ -61,23 +61,23 @@ export class Duplicates {
    * A place in the line of this key; `null` if there is no room. A scope that holds more places than are free gets
    * none, so that no scope can take all of them.
    */
-  join(recordKey: string, fingerprint: string, scope: string): Place | null {
+  join(recordKey: string, fingerprint: string, scope: string): DuplicateWaiter | null {
     const ofScope = this.#waitingOf.get(scope) ?? 0
     if (ofScope >= MOST_WAITING - this.#waiting) return null
     this.#waiting++
     this.#waitingOf.set(scope, ofScope + 1)
     let line = this.#lines.get(recordKey)
     if (line === undefined) {
-      line = new Line()
+      line = new WaiterQueue()
       this.#lines.set(recordKey, line)
     }
-    const place = new Place(line, () => !this.hasRun(recordKey, fingerprint))
+    const place = new DuplicateWaiter(line, () => !this.hasRun(recordKey, fingerprint))
     line.places.add(place)
     return place
   }
 
   /** Gives the place up; the next one moves up. */
-  part(recordKey: string, scope: string, place: Place): void {
+  part(recordKey: string, scope: string, place: DuplicateWaiter): void {
     this.#waiting--
     const ofScope = (this.#waitingOf.get(scope) ?? 0) - 1
     if (ofScope > 0) this.#waitingOf.set(scope, ofScope)
@@ -89,12 +89,12 @@ export class Duplicates {
 }
 
 /** The duplicates that wait for one key, in order of arrival. */
-class Line {
-  readonly places = new Set<Place>()
+class WaiterQueue {
+  readonly places = new Set<DuplicateWaiter>()
   /** How long the first in line waits before it polls. */
   pauseMs = FIRST_POLL_MS
 
-  get first(): Place | undefined {
+  get first(): DuplicateWaiter | undefined {
     return this.places.values().next().value
   }
 
@@ -105,28 +105,28 @@ class Line {
   /** Passes the final state of the record on to everybody in line. */
   tell(record: IdempotencyRecord): void {
     for (const place of this.places) {
-      place.record = withOwnBytes(record)
+      place.record = copyAnswerBytes(record)
       place.wake?.()
     }
   }
 }
 
 /** A copy of the answer's bytes for each duplicate: what changes or hands on its own must not change another's. */
-function withOwnBytes(record: IdempotencyRecord): IdempotencyRecord {
+function copyAnswerBytes(record: IdempotencyRecord): IdempotencyRecord {
   if (record.state !== 'completed' || record.answer === null || record.answer.body === null) return record
   const { state, fingerprint, attempt } = record
   const { status, statusMessage, headers, body } = record.answer
   return { state, fingerprint, attempt, answer: { status, statusMessage, headers, body: Buffer.from(body) } }
 }
 
-export class Place {
-  readonly line: Line
+export class DuplicateWaiter {
+  readonly line: WaiterQueue
   /** The final state of the record, if another duplicate has seen it. */
   record: IdempotencyRecord | undefined
   wake: (() => void) | undefined
   readonly #isFree: () => boolean
 
-  constructor(line: Line, isFree: () => boolean) {
+  constructor(line: WaiterQueue, isFree: () => boolean) {
     this.line = line
     this.#isFree = isFree
   }
@@ -145,14 +145,14 @@ export class Place {
     if (asks) line.pauseMs = Math.min(Math.max(line.pauseMs * 1.5, FIRST_POLL_MS), LONGEST_POLL_MS)
     if (ms <= 0) return
     const turn = new Promise<void>((resolve) => {
-      const timer = setTimeout(over, Math.ceil(ms)).unref()
+      const timer = setTimeout(endTurn, Math.ceil(ms)).unref()
       const place = this
-      function over(): void {
+      function endTurn(): void {
         clearTimeout(timer)
         place.wake = undefined
         resolve()
       }
-      this.wake = over
+      this.wake = endTurn
     })
     await keepProcessAlive(turn)
   }

@@ -1,6 +1,6 @@
 import type { StoreCall } from '../calls/store-call.js'
 import type { StoreCalls } from '../calls/store-calls.js'
-import { keepProcessAlive, monotonicNow, startTimer } from '../calls/timers.js'
+import { getMonotonicMs, keepProcessAlive, startTimer } from '../calls/timers.js'
 import { runAfterwards } from '../maybe-promise.js'
 import { misuseError, renewalStoreFailedError } from '../misuse.js'
 import type { CommandReply, IdempotencyRecord } from '../record/record.js'
@@ -61,14 +61,14 @@ export class Lease {
     this.until = since + maxRunMs
     this.#confirmedAt = isProtected ? since : Number.POSITIVE_INFINITY
     this.#renewAt = since + Math.floor(leaseMs / 3)
-    this.#timer = startTimer(this.#onDue, this.#renewAt - monotonicNow())
+    this.#timer = startTimer(this.#onDue, this.#renewAt - getMonotonicMs())
   }
 
   /**
    * Called before anything that depends on the lease: after a suspension of the process, sockets may be served before
    * timers.
    */
-  check(now = monotonicNow()): boolean {
+  check(now = getMonotonicMs()): boolean {
     if (this.isHeld && !this.#isLocked && now >= this.#confirmedAt + this.#leaseMs) this.#owner.loseLease('lapsed')
     return this.isHeld
   }
@@ -81,12 +81,12 @@ export class Lease {
   /** Stops renewals until `resume`. Resolves when none is being sent. */
   async #pause(): Promise<void> {
     this.#isPaused = true
-    if (this.#renewal?.reply === undefined) await keepProcessAlive(Promise.resolve(this.#renewal?.whenReplied()))
+    if (this.#renewal?.reply === undefined) await keepProcessAlive(Promise.resolve(this.#renewal?.waitForReply()))
   }
 
   /** Renews once more, although none is due, and also if it has lapsed. `null`: there was no reply in time. */
   renewNow(): Promise<CommandReply | null> {
-    return keepProcessAlive(Promise.resolve(this.#renew().whenReplied()))
+    return keepProcessAlive(Promise.resolve(this.#renew().waitForReply()))
   }
 
   /**
@@ -116,15 +116,15 @@ export class Lease {
   resume(): void {
     this.#isPaused = false
     this.#isLocked = false
-    if (!this.#hasEnded) this.#look(monotonicNow())
+    if (!this.#hasEnded) this.#look(getMonotonicMs())
   }
 
   /** Another command, which was sent at this time, has renewed the lease. */
-  renewedAt(sentAt: number): void {
+  onRenewed(sentAt: number): void {
     if (!this.isHeld) return
     this.#confirmedAt = Math.max(this.#confirmedAt, sentAt)
     this.#renewAt = Math.max(this.#renewAt, sentAt + this.#leaseMs / 3)
-    this.#schedule(monotonicNow())
+    this.#schedule(getMonotonicMs())
   }
 
   /** Returns the renewal that is still unanswered, if any, because its events are still to come. */
@@ -134,7 +134,7 @@ export class Lease {
     return this.#renewal
   }
 
-  readonly #onDue = (): void => this.#look(monotonicNow())
+  readonly #onDue = (): void => this.#look(getMonotonicMs())
 
   #look(now: number): void {
     this.check(now)
@@ -158,22 +158,22 @@ export class Lease {
     this.#isOverdue = false
     const call = this.#owner.renew()
     this.#renewal = call
-    runAfterwards(call.whenReplied(), (reply) => {
-      if (reply !== null) this.#renewed(reply, call)
-      else if (!call.isReplied) call.onLateReply = (late) => this.#renewed(late, call)
+    runAfterwards(call.waitForReply(), (reply) => {
+      if (reply !== null) this.#onRenewalReply(reply, call)
+      else if (!call.isReplied) call.onLateReply = (late) => this.#onRenewalReply(late, call)
     })
     return call
   }
 
   /** `null`: it failed or timed out. */
-  #renewed(reply: CommandReply | null, call: StoreCall<CommandReply>): void {
+  #onRenewalReply(reply: CommandReply | null, call: StoreCall<CommandReply>): void {
     if (this.#hasEnded) return
     if (reply?.ok === true) {
       this.#confirmedAt = Math.max(this.#confirmedAt, call.sentAt)
       if (reply.restored === true) this.#owner.onRestored()
     } else if (reply !== null && !this.#isLocked) this.#owner.onRenewalRefused(reply.record)
     if (!this.#isOverdue || this.#isPaused || this.#renewal !== call) return
-    this.#renewAt = monotonicNow()
+    this.#renewAt = getMonotonicMs()
     this.#look(this.#renewAt)
   }
 

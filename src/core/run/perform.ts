@@ -1,4 +1,4 @@
-import type { Sender, StoreCall } from '../calls/store-call.js'
+import type { CommandSender, StoreCall } from '../calls/store-call.js'
 import { keepProcessAlive } from '../calls/timers.js'
 import type { IdempotencyError } from '../errors.js'
 import { type EngineEvent, reportNotRun } from '../events/events.js'
@@ -21,17 +21,17 @@ import type { CoreParts } from './core-parts.js'
 import type { Lease } from './lease.js'
 import type { AnswerSource } from './run-end.js'
 import type { OwnEnd, RunEffect, RunEvent } from './run-state.js'
-import { type LookedUpKey, warnOfMissingTransaction } from './unclaimed-key.js'
+import { type UnclaimedRunKey, warnOfMissingTransaction } from './unclaimed-key.js'
 
 const CLAIM_REASONS = { none: 'new', failed: 'released', unknown: 'outcome_unknown' } as const
 
 /** A run, as far as its effects need it. */
-interface PerformedRun extends Sender {
+interface PerformedRun extends CommandSender {
   readonly identity: Identity
   readonly previousOutcome: PreviousOutcome
   readonly lease: Lease
   readonly source: AnswerSource | undefined
-  readonly unclaimed: LookedUpKey | undefined
+  readonly unclaimed: UnclaimedRunKey | undefined
   /** What the next command sends. */
   answer: Answer | null
   failure: SentOperation['failure']
@@ -77,7 +77,7 @@ export class EffectPerformer {
     this.#abort?.abort(this.#stopReason)
   }
 
-  whenTold(): MaybePromise<RunEnd> {
+  waitForRunEnd(): MaybePromise<RunEnd> {
     if (this.#told !== undefined) return this.#told
     this.#later ??= new Promise((resolve) => {
       this.#resolveLater = resolve
@@ -85,7 +85,7 @@ export class EffectPerformer {
     return this.#later
   }
 
-  whenEnded(): Promise<void> {
+  waitUntilClosed(): Promise<void> {
     if (this.#hasEnded) return Promise.resolve()
     this.#whenEnded ??= []
     const waiting = this.#whenEnded
@@ -129,7 +129,7 @@ export class EffectPerformer {
       case 'stop work':
         return this.stopWork(effect.because)
       case 'wake':
-        return this.#core.duplicates?.completed(this.#run.recordKey, this.#run, effect.answer)
+        return this.#core.duplicates?.onCompleted(this.#run.recordKey, this.#run, effect.answer)
       case 'free key':
         return this.#core.duplicates?.leave(this.#run.recordKey, this.#run)
       case 'tell':
@@ -152,7 +152,9 @@ export class EffectPerformer {
   #send(command: 'complete' | 'release'): void {
     const call = this.#core.calls.send(command, this.#run)
     this.#lastCall = call
-    void whenever(call.whenReplied(), (reply) => this.#run.on(reply === null ? UNANSWERED : { type: 'replied', reply }))
+    void whenever(call.waitForReply(), (reply) =>
+      this.#run.on(reply === null ? UNANSWERED : { type: 'replied', reply }),
+    )
   }
 
   #sendAgain(isAwaited: boolean): void {
@@ -201,7 +203,7 @@ export class EffectPerformer {
     this.#core.duplicates?.leave(this.#run.recordKey, this.#run)
     const renewal = this.#run.lease.end()
     if (renewal === undefined || renewal.reply !== undefined) this.#finish()
-    else void whenever(renewal.whenReplied(), () => this.#finish())
+    else void whenever(renewal.waitForReply(), () => this.#finish())
   }
 
   #finish(): void {

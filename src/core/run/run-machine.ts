@@ -59,17 +59,17 @@ export function next(state: RunState, event: RunEvent): Transition {
   if (event.type === 'lease given up') return toTransition({ ...state, lease: 'gone' })
   switch (state.phase) {
     case 'running':
-      return whileRunning(state, event)
+      return onRunningEvent(state, event)
     case 'storing':
-      return whileStoring(state, event)
+      return onStoringEvent(state, event)
     case 'waiting for steps':
-      return whileWaiting(state, event)
+      return onWaitingEvent(state, event)
     case 'releasing':
-      return whileReleasing(state, event)
+      return onReleasingEvent(state, event)
     case 'pending':
-      return whilePending(state, event)
+      return onPendingEvent(state, event)
     case 'verifying':
-      return whileVerifying(state, event)
+      return onVerifyingEvent(state, event)
     default: // `unclaimed-machine.ts`
       return toTransition(state)
   }
@@ -79,7 +79,7 @@ export function toTransition(state: RunState, ...effects: readonly RunEffect[]):
   return { state, effects }
 }
 
-function whileRunning(state: In<'running'>, event: RunEvent): Transition {
+function onRunningEvent(state: In<'running'>, event: RunEvent): Transition {
   const { lease, facts, byHand } = state
   const hasFailed = event.type === 'failed'
   if (byHand !== null && (hasFailed || event.type === 'answered')) {
@@ -98,7 +98,7 @@ function whileRunning(state: In<'running'>, event: RunEvent): Transition {
       return toTransition({ phase: 'waiting for steps', lease, facts, how, because, end }, STOP, { do: 'check lease' })
     }
     case 'committed':
-      return completed({ lease, facts }, event.answer, 'committed', { do: 'tell', end: 'own' })
+      return completeRun({ lease, facts }, event.answer, 'committed', { do: 'tell', end: 'own' })
     case 'commit unconfirmed':
       return prependEffect({ do: 'report', type: 'completion_pending' }, verify(state, event.answer, false, 'own'))
     case 'completed by hand':
@@ -117,14 +117,14 @@ export function prependEffect(first: RunEffect, { state, effects }: Transition):
 }
 
 /** A failure kept for retries is stored as an answer. */
-export function storeAnswer({ lease, facts }: Lasting, answer: Answer, mustBeConfirmed: boolean): Transition {
+export function storeAnswer({ lease, facts }: LastingState, answer: Answer, mustBeConfirmed: boolean): Transition {
   return toTransition({ phase: 'storing', lease, facts, answer, mustBeConfirmed }, { do: 'send complete', answer })
 }
 
-export type Lasting = Pick<RunState, 'lease' | 'facts'>
+export type LastingState = Pick<RunState, 'lease' | 'facts'>
 
 /** Judged when it is sent: a step may have been taken back until then. */
-function release({ lease, facts }: Lasting, { how, because }: GivenFailure, end: OwnEnd | null): Transition {
+function release({ lease, facts }: LastingState, { how, because }: GivenFailure, end: OwnEnd | null): Transition {
   const failure = judgeFailure(facts, how, because)
   return toTransition({ phase: 'releasing', lease, facts, failure, end }, { do: 'send release', failure })
 }
@@ -133,7 +133,7 @@ function release({ lease, facts }: Lasting, { how, because }: GivenFailure, end:
  * Finds out how a transaction that completes the record ended. A release waits for the transaction while it is open, so its reply
  * is proof; a read would show the state before it.
  */
-function verify({ lease, facts }: Lasting, answer: Answer, isByHand: boolean, end: OwnEnd): Transition {
+function verify({ lease, facts }: LastingState, answer: Answer, isByHand: boolean, end: OwnEnd): Transition {
   const failure = judgeFailure(facts, 'perhaps', 'no_answer')
   return toTransition({ phase: 'verifying', lease, facts, answer, isByHand, end }, { do: 'send release', failure })
 }
@@ -146,8 +146,8 @@ export function judgeFailure(facts: RunFacts, how: FailureKind, because: Failure
   return facts.isDeclared ? { uncertain: false, because: 'declared' } : { uncertain: true, because }
 }
 
-function completed(
-  lasting: Lasting,
+function completeRun(
+  lasting: LastingState,
   answer: Answer,
   how: In<'over'>['how'],
   ...told: readonly RunEffect[]
@@ -162,11 +162,11 @@ function completed(
   )
 }
 
-export function endRun({ facts }: Lasting, how: In<'over'>['how'], ...effects: readonly RunEffect[]): Transition {
+export function endRun({ facts }: LastingState, how: In<'over'>['how'], ...effects: readonly RunEffect[]): Transition {
   return toTransition({ phase: 'over', lease: 'gone', facts, how }, ...effects)
 }
 
-function whileStoring(state: In<'storing'>, event: RunEvent): Transition {
+function onStoringEvent(state: In<'storing'>, event: RunEvent): Transition {
   const { lease, facts, answer, mustBeConfirmed } = state
   if (event.type === 'unanswered') {
     const pending: RunEffect[] = [
@@ -179,8 +179,8 @@ function whileStoring(state: In<'storing'>, event: RunEvent): Transition {
       : toTransition({ ...waits, end: 'own' }, ...pending, { do: 'check lease' })
   }
   if (event.type !== 'replied') return toTransition(state)
-  if (event.reply.ok) return completed(state, answer, 'otherwise', { do: 'tell', end: 'own' })
-  if (isAnothers(state, event.reply.record)) return lost(state, event.reply.record, true)
+  if (event.reply.ok) return completeRun(state, answer, 'otherwise', { do: 'tell', end: 'own' })
+  if (isAnothers(state, event.reply.record)) return endLostRun(state, event.reply.record, true)
   return endRun(
     state,
     'otherwise',
@@ -192,11 +192,11 @@ function whileStoring(state: In<'storing'>, event: RunEvent): Transition {
 }
 
 /** An unprotected run has no record, so a failed one is nobody's. */
-export function isAnothers({ facts }: Lasting, record: IdempotencyRecord | null): boolean {
+export function isAnothers({ facts }: LastingState, record: IdempotencyRecord | null): boolean {
   return facts.attempt > 0 || record?.state !== 'failed'
 }
 
-function lost(state: RunState, record: IdempotencyRecord | null, tells: boolean): Transition {
+function endLostRun(state: RunState, record: IdempotencyRecord | null, tells: boolean): Transition {
   const lose = loseLease(state, 'taken').effects
   const tell: RunEffect[] = tells ? [{ do: 'tell as recorded', record }] : []
   return endRun(state, 'otherwise', ...lose, { do: 'end' }, ...tell)
@@ -209,14 +209,15 @@ function loseLease(state: RunState, reason: 'lapsed' | 'taken'): Transition {
   return toTransition({ ...state, lease }, { do: 'report', type: 'lease_lost', reason }, stop, { do: 'free key' })
 }
 
-function whileReleasing(state: In<'releasing'>, event: RunEvent): Transition {
+function onReleasingEvent(state: In<'releasing'>, event: RunEvent): Transition {
   const { lease, facts, failure, end } = state
   if (event.type === 'unanswered') {
     const again: RunEffect = { do: 'send again', isAwaited: false }
     return toTransition({ phase: 'pending', lease, facts, answer: null, failure, end }, again, { do: 'check lease' })
   }
   if (event.type !== 'replied') return toTransition(state)
-  if (!event.reply.ok && isAnothers(state, event.reply.record)) return lost(state, event.reply.record, end !== null)
+  if (!event.reply.ok && isAnothers(state, event.reply.record))
+    return endLostRun(state, event.reply.record, end !== null)
   const report: RunEffect[] = event.reply.ok ? [{ do: 'report', type: 'failed', failure }] : []
   return endRun(state, 'otherwise', ...report, { do: 'end' }, ...tellOnce(end))
 }
@@ -226,7 +227,7 @@ function tellOnce(end: OwnEnd | null): RunEffect[] {
 }
 
 /** A renewal shows the record, and releases nothing. Once the steps are over, the reply to the release decides. */
-function whileWaiting(state: In<'waiting for steps'>, event: RunEvent): Transition {
+function onWaitingEvent(state: In<'waiting for steps'>, event: RunEvent): Transition {
   const { end } = state
   switch (event.type) {
     case 'lease checked':
@@ -237,7 +238,7 @@ function whileWaiting(state: In<'waiting for steps'>, event: RunEvent): Transiti
       const { reply } = event
       if (end === null) return toTransition(state)
       if (reply === null) return toTransition({ ...state, end: null }, { do: 'tell', end: 'unconfirmed' })
-      if (!reply.ok && isAnothers(state, reply.record)) return lost(state, reply.record, true)
+      if (!reply.ok && isAnothers(state, reply.record)) return endLostRun(state, reply.record, true)
       return toTransition({ ...state, end: null }, { do: 'tell', end })
     }
     case 'steps over':
@@ -248,7 +249,7 @@ function whileWaiting(state: In<'waiting for steps'>, event: RunEvent): Transiti
 }
 
 /** The client has its response, and the command is sent again for nobody. */
-function whilePending(state: In<'pending'>, event: RunEvent): Transition {
+function onPendingEvent(state: In<'pending'>, event: RunEvent): Transition {
   const { answer, failure, end } = state
   switch (event.type) {
     case 'lease checked': // Without a lease what it says may be untrue: whoever took over may have sent another answer.
@@ -256,10 +257,10 @@ function whilePending(state: In<'pending'>, event: RunEvent): Transition {
       return toTransition({ ...state, end: null }, { do: 'tell', end: state.lease === 'held' ? end : 'unconfirmed' })
     case 'replied': {
       const { reply } = event
-      if (reply.ok && answer !== null) return completed(state, answer, 'otherwise')
+      if (reply.ok && answer !== null) return completeRun(state, answer, 'otherwise')
       if (reply.ok)
         return endRun(state, 'otherwise', { do: 'report', type: 'failed', failure: failure as Failure }, { do: 'end' })
-      return isAnothers(state, reply.record) ? lost(state, reply.record, false) : giveUp(state)
+      return isAnothers(state, reply.record) ? endLostRun(state, reply.record, false) : giveUp(state)
     }
     case 'given up':
       return giveUp(state)
@@ -273,7 +274,7 @@ function giveUp(state: In<'pending'>): Transition {
   return endRun(state, 'otherwise', ...report, { do: 'end' })
 }
 
-function whileVerifying(state: In<'verifying'>, event: RunEvent): Transition {
+function onVerifyingEvent(state: In<'verifying'>, event: RunEvent): Transition {
   const { lease, facts, isByHand } = state
   if (event.type === 'unanswered') return toTransition(state, { do: 'send again', isAwaited: true })
   if (event.type === 'given up') {
@@ -281,7 +282,7 @@ function whileVerifying(state: In<'verifying'>, event: RunEvent): Transition {
     const tell: RunEffect = { do: 'tell', end: 'unconfirmed' }
     return endRun(
       state,
-      byHandOr(state),
+      toEndKind(state),
       { do: 'report', type: 'completion_given_up' },
       { do: 'end' },
       tell,
@@ -302,10 +303,10 @@ function whileVerifying(state: In<'verifying'>, event: RunEvent): Transition {
     return endRun(state, 'by hand', { do: 'report', type: 'transaction_not_committed' }, { do: 'end' }, tell)
   }
   const tell: RunEffect = answer.body === null ? { do: 'tell', end: state.end } : { do: 'tell stored', answer }
-  return completed(state, answer, 'by hand', tell)
+  return completeRun(state, answer, 'by hand', tell)
 }
 
-function byHandOr({ isByHand }: In<'verifying'>): In<'over'>['how'] {
+function toEndKind({ isByHand }: In<'verifying'>): In<'over'>['how'] {
   return isByHand ? 'by hand' : 'otherwise'
 }
 

@@ -1,5 +1,5 @@
-import type { Sender, StoreCall } from '../calls/store-call.js'
-import { monotonicNow } from '../calls/timers.js'
+import type { CommandSender, StoreCall } from '../calls/store-call.js'
+import { getMonotonicMs } from '../calls/timers.js'
 import type { FailureReason } from '../events/events.js'
 import type { RunEnd } from '../events/refusal.js'
 import type { MaybePromise } from '../maybe-promise.js'
@@ -23,9 +23,9 @@ import {
   type RunFacts,
   type RunState,
 } from './run-state.js'
-import { type ResumedStep, type RunOfSteps, type StepInHand, type StepInside, warnUnawaitedStep } from './step.js'
+import { type ResumedStep, type RunOfSteps, type StepInHand, type TransactionStep, warnUnawaitedStep } from './step.js'
 import { Steps } from './steps.js'
-import { LookedUpKey } from './unclaimed-key.js'
+import { UnclaimedRunKey } from './unclaimed-key.js'
 import { nextUnclaimed } from './unclaimed-machine.js'
 
 /**
@@ -33,7 +33,7 @@ import { nextUnclaimed } from './unclaimed-machine.js'
  * a run that claims nothing. `perform.ts` performs the effects. Methods are on the prototype: functions of each run would keep it, and
  * everything that they reference, in V8's old space.
  */
-export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
+export class Run implements ClaimedRun, CommandSender, RunOfSteps, LeaseOwner {
   readonly identity: Identity
   readonly recordKey: string
   readonly token: string
@@ -47,7 +47,7 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
   /** Made when it begins, as what performs its effects. */
   lease!: Lease
   source: AnswerSource | undefined = undefined
-  readonly unclaimed: LookedUpKey | undefined
+  readonly unclaimed: UnclaimedRunKey | undefined
   readonly #core: CoreParts
   #performer!: EffectPerformer
   #state: RunState = CLAIMING
@@ -64,7 +64,7 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
     this.scope = identity.isOnlyScope === true ? SINGLE_TENANT : scope
     this.recordKey = buildStorageKey(identity, scope)
     this.token = createToken()
-    this.unclaimed = isAbandoned === undefined ? undefined : new LookedUpKey(this, core, isAbandoned)
+    this.unclaimed = isAbandoned === undefined ? undefined : new UnclaimedRunKey(this, core, isAbandoned)
   }
 
   // --- its beginning
@@ -73,7 +73,7 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
   begin(acquired: Acquired, sentAt: number): void {
     const { attempt, previousOutcome, steps } = acquired
     this.previousOutcome = previousOutcome
-    this.unclaimed?.foundFree(acquired)
+    this.unclaimed?.onFoundFree(acquired)
     if (steps !== undefined) this.#steps = new Steps(this, this.#core, steps)
     this.#begin(attempt, previousOutcome === 'unknown', sentAt)
   }
@@ -154,7 +154,7 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
   /** Any failure from now on leaves the outcome unknown. */
   mayHaveEffect(): void {
     this.assertClaimed('mayHaveEffect')
-    this.know({ mayHaveEffect: true })
+    this.mergeFacts({ mayHaveEffect: true })
   }
 
   get signal(): AbortSignal {
@@ -165,16 +165,16 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
 
   complete(answer: Answer, mustBeConfirmed = this.#withholds): MaybePromise<RunEnd> {
     if (this.#transaction !== undefined) return this.#transaction.offer({ answer })
-    if (this.isEnding) return this.#performer.whenTold()
-    for (const label of this.#steps?.runningLabels() ?? []) warnUnawaitedStep(label)
+    if (this.isEnding) return this.#performer.waitForRunEnd()
+    for (const label of this.#steps?.listRunningLabels() ?? []) warnUnawaitedStep(label)
     return this.#end({ type: 'answered', answer, mustBeConfirmed })
   }
 
   fail(how: FailureKind, because: FailureReason, kept?: Answer, isWithdrawn = false): MaybePromise<RunEnd> {
     if (this.#transaction !== undefined) return this.#transaction.offer({ answer: null, how, because, kept })
-    if (this.isEnding) return this.#performer.whenTold()
-    const isInStep = this.#steps?.areSettled === false && monotonicNow() < this.lease.until
-    if (isInStep) this.#steps?.whenSettled(() => this.on({ type: 'steps over' }))
+    if (this.isEnding) return this.#performer.waitForRunEnd()
+    const isInStep = this.#steps?.areSettled === false && getMonotonicMs() < this.lease.until
+    if (isInStep) this.#steps?.callWhenSettled(() => this.on({ type: 'steps over' }))
     const keptFailure = kept === undefined ? null : { answer: kept, mustBeConfirmed: this.#withholds }
     return this.#end({ type: 'failed', how, because, kept: keptFailure, isWithdrawn, isInStep })
   }
@@ -191,11 +191,11 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
 
   #end(event: RunEvent): MaybePromise<RunEnd> {
     this.on(event)
-    return this.#performer.whenTold()
+    return this.#performer.waitForRunEnd()
   }
 
   ended(): Promise<void> {
-    return this.#performer.whenEnded()
+    return this.#performer.waitUntilClosed()
   }
 
   // --- in a transaction
@@ -244,7 +244,7 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
 
   /** The work has ended its transaction itself: what it has written may be committed. */
   onEndedByWork(): void {
-    this.know(this.unclaimed === undefined ? { mayHaveEffect: true } : { mayBeCommitted: true })
+    this.mergeFacts(this.unclaimed === undefined ? { mayHaveEffect: true } : { mayBeCommitted: true })
   }
 
   /** Resolves when the work that an earlier transaction left behind has settled; `undefined`: there is none. */
@@ -299,7 +299,7 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
   }
 
   onRestored(): void {
-    this.#steps?.restored()
+    this.#steps?.resendChanges()
   }
 
   onTimeOver(): void {
@@ -312,14 +312,14 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
 
   // --- its steps
 
-  step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
+  runStep(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
     this.#steps ??= new Steps(this, this.#core)
-    return this.#steps.step(label, work, options)
+    return this.#steps.runStep(label, work, options)
   }
 
-  stepInside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
+  beginStepInTransaction(label: string, work: unknown, options: unknown): TransactionStep | ResumedStep {
     this.#steps ??= new Steps(this, this.#core)
-    return this.#steps.inside(label, work, options)
+    return this.#steps.beginInTransaction(label, work, options)
   }
 
   reportStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void {
@@ -327,7 +327,7 @@ export class Run implements ClaimedRun, Sender, RunOfSteps, LeaseOwner {
     this.#performer.emit({ type, scope, key, attempt: this.attempt, label })
   }
 
-  know(facts: Partial<RunFacts>): void {
+  mergeFacts(facts: Partial<RunFacts>): void {
     this.on({ type: 'known', facts })
   }
 

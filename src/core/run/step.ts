@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Buffer } from 'node:buffer'
-import type { Sender } from '../calls/store-call.js'
+import type { CommandSender } from '../calls/store-call.js'
 import type { SentStep } from '../calls/store-calls.js'
 import { describeCause, describeKind, IdempotencyError } from '../errors.js'
 import { warnOnce } from '../events/events.js'
@@ -35,13 +35,13 @@ export interface StepOptions<Result> {
 }
 
 /** The arguments of a step, checked. */
-export interface GivenStep {
+export interface StepArguments {
   readonly work: (step: StepInHand) => unknown
   readonly codec: StepCodec
 }
 
 /** A result as it is kept, and as whoever has called gets it. */
-export interface ResultOfStep {
+export interface StepResult {
   readonly bytes: Uint8Array
   readonly value: unknown
 }
@@ -52,8 +52,8 @@ const MOST_CHARACTERS = 100
 const OPTIONS = { result: anything }
 
 /** @throws IdempotencyError `label_invalid`, `arguments_invalid`, `options_invalid`: nothing was sent, and the work was not called. */
-export function parseStepArguments(label: unknown, work: unknown, options: unknown): GivenStep {
-  if (typeof label !== 'string' || findNameFault(label, MOST_CHARACTERS) !== null) throw labelInvalid(label)
+export function parseStepArguments(label: unknown, work: unknown, options: unknown): StepArguments {
+  if (typeof label !== 'string' || findNameFault(label, MOST_CHARACTERS) !== null) throw labelInvalidError(label)
   if (typeof work !== 'function') {
     throw new IdempotencyError(
       'arguments_invalid',
@@ -68,10 +68,10 @@ export function parseStepArguments(label: unknown, work: unknown, options: unkno
       'The option `result` of step() needs two functions, `encode` and `decode`.',
     )
   }
-  return { work: work as GivenStep['work'], codec: new StepCodec(codec) }
+  return { work: work as StepArguments['work'], codec: new StepCodec(codec) }
 }
 
-function labelInvalid(label: unknown): IdempotencyError {
+function labelInvalidError(label: unknown): IdempotencyError {
   const seen = typeof label === 'string' ? `a string of ${label.length} characters` : describeKind(label)
   return new IdempotencyError(
     'label_invalid',
@@ -88,7 +88,7 @@ export class StepCodec {
   }
 
   /** @throws IdempotencyError `step_result_invalid`: the step stays begun. */
-  encoded(value: unknown): ResultOfStep {
+  encodeResult(value: unknown): StepResult {
     try {
       const encoded: unknown = this.#codec === undefined ? encodeLooseJson(value) : this.#codec.encode(value as never)
       if (typeof encoded !== 'string' && !(encoded instanceof Uint8Array)) {
@@ -96,7 +96,7 @@ export class StepCodec {
         throw new TypeError(`\`encode\` must return a string or bytes, not ${describeKind(encoded)}`)
       }
       const bytes = Buffer.from(encoded as string)
-      return { bytes, value: this.#decoded(bytes) }
+      return { bytes, value: this.#decodeBytes(bytes) }
     } catch (cause) {
       throw new IdempotencyError(
         'step_result_invalid',
@@ -108,9 +108,9 @@ export class StepCodec {
   }
 
   /** @throws IdempotencyError `decode_failed`: the step stays recorded. */
-  decoded(bytes: Uint8Array): unknown {
+  decodeResult(bytes: Uint8Array): unknown {
     try {
-      return this.#decoded(bytes)
+      return this.#decodeBytes(bytes)
     } catch (cause) {
       throw new IdempotencyError(
         'decode_failed',
@@ -121,7 +121,7 @@ export class StepCodec {
     }
   }
 
-  #decoded(bytes: Uint8Array): unknown {
+  #decodeBytes(bytes: Uint8Array): unknown {
     const own = Buffer.from(bytes)
     if (this.#codec !== undefined) return this.#codec.decode(own)
     const text = own.toString()
@@ -136,7 +136,7 @@ export type RecordedResult = { readonly result: Uint8Array | null } | null
 export type StepEnd = 'committed' | 'unknown' | 'rolled back'
 
 /** One step whose result commits in a transaction with its writes: `transact.ts` calls these in order. */
-export interface StepInside {
+export interface TransactionStep {
   /** Resolves when results that are on their way are confirmed; `undefined`: there are none. */
   ready(): Promise<void> | undefined
   /**
@@ -166,19 +166,19 @@ const CALLED = new AsyncLocalStorage<StepWork>()
  */
 export class StepWork {
   /** The work inside which it is called. */
-  around: StepWork | undefined = StepWork.current()
+  around: StepWork | undefined = StepWork.findCurrent()
   isOver = false
   /** How many steps have begun inside it, or are about to, and were not taken back. */
   begun = 0
 
   /** The work inside which the caller runs, if it is not over. */
-  static current(): StepWork | undefined {
-    const current = StepWork.#running(CALLED.getStore())
-    if (current !== undefined) current.around = StepWork.#running(current.around)
+  static findCurrent(): StepWork | undefined {
+    const current = StepWork.#findRunning(CALLED.getStore())
+    if (current !== undefined) current.around = StepWork.#findRunning(current.around)
     return current
   }
 
-  static #running(work: StepWork | undefined): StepWork | undefined {
+  static #findRunning(work: StepWork | undefined): StepWork | undefined {
     let found = work
     while (found?.isOver === true) found = found.around
     return found
@@ -198,7 +198,7 @@ export function countBegunSteps(around: StepWork | undefined, by: 1 | -1): void 
   for (let work = around; work !== undefined; work = work.around) work.begun += by
 }
 
-export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
+export interface RunOfSteps extends Omit<CommandSender, 'answer' | 'failure'> {
   readonly identity: Identity
   readonly isProtected: boolean
   readonly signal: AbortSignal
@@ -216,7 +216,7 @@ export interface RunOfSteps extends Omit<Sender, 'answer' | 'failure'> {
   reportStep(type: 'step_done' | 'step_resumed' | 'step_pending', label: string): void
   loseLease(reason: 'taken'): void
   /** Whether any failure from now on leaves the outcome unknown. */
-  know(facts: { readonly hasStep: boolean }): void
+  mergeFacts(facts: { readonly hasStep: boolean }): void
 }
 
 export function toSentStep(run: RunOfSteps, step: StepChange, isUncertain: boolean): SentStep {

@@ -16,15 +16,15 @@ import { type Store, toKeptResult, toShownResult } from '../store.js'
 import type { CoreParts } from './core-parts.js'
 import {
   countBegunSteps,
-  type GivenStep,
   parseStepArguments,
-  type ResultOfStep,
   type ResumedStep,
   type RunOfSteps,
+  type StepArguments,
   type StepCodec,
   type StepInHand,
-  type StepInside,
+  type StepResult,
   StepWork,
+  type TransactionStep,
   toSentStep,
 } from './step.js'
 
@@ -76,22 +76,22 @@ export class Steps {
     return this.#running === 0 && this.#onTheirWay.size === 0
   }
 
-  whenSettled(then: () => void): void {
+  callWhenSettled(then: () => void): void {
     this.#whenSettled = then
   }
 
-  runningLabels(): readonly string[] {
+  listRunningLabels(): readonly string[] {
     if (this.#running === 0) return []
     return [...this.#known].filter(([, { state }]) => state === 'running').map(([label]) => label)
   }
 
-  async step(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
+  async runStep(label: string, work: (step: StepInHand) => unknown, options: unknown): Promise<unknown> {
     const given = parseStepArguments(label, work, options)
-    const known = this.#stepToBegin(label)
+    const known = this.#prepareStep(label)
     if (known.state === 'recorded') return this.#resume(label, known, given.codec)
     const previousOutcome = known.state === 'begun' ? 'unknown' : 'none'
     const before = known.state
-    const around = StepWork.current()
+    const around = StepWork.findCurrent()
     known.state = 'running'
     this.#running++
     countBegunSteps(around, 1)
@@ -100,7 +100,7 @@ export class Steps {
     } catch (error) {
       known.state = before
       countBegunSteps(around, -1)
-      this.#settled()
+      this.#onStepSettled()
       throw error
     }
     // Without a record nobody knows what earlier attempts have begun.
@@ -108,18 +108,18 @@ export class Steps {
   }
 
   /** A step whose result commits in a transaction, without a mark before: its beginning needs no command. */
-  inside(label: string, work: unknown, options: unknown): StepInside | ResumedStep {
+  beginInTransaction(label: string, work: unknown, options: unknown): TransactionStep | ResumedStep {
     const { codec } = parseStepArguments(label, work, options)
-    const known = this.#stepToBegin(label, true)
+    const known = this.#prepareStep(label, true)
     if (known.state === 'recorded') return { recorded: this.#resume(label, known, codec) }
-    return this.#begunInside(label, known, codec)
+    return this.#createTransactionStep(label, known, codec)
   }
 
-  #begunInside(label: string, known: KnownStep, codec: StepCodec): StepInside {
+  #createTransactionStep(label: string, known: KnownStep, codec: StepCodec): TransactionStep {
     const { recordKey, fingerprint } = this.#run
     const of = { recordKey, fingerprint, label }
     const before = known.state
-    const around = StepWork.current()
+    const around = StepWork.findCurrent()
     let value: unknown
     let wasFound = false
     known.state = 'running'
@@ -127,14 +127,14 @@ export class Steps {
     countBegunSteps(around, 1)
     this.#isInside = true
     return {
-      ready: () => (this.#areConfirmed ? undefined : this.#confirmed()),
+      ready: () => (this.#areConfirmed ? undefined : this.#waitForConfirmations()),
       found: ({ result }) => {
         if (result === null) throw stepNotKeptError(label)
         wasFound = true
-        value = codec.decoded(toShownResult(this.#store, of, result))
+        value = codec.decodeResult(toShownResult(this.#store, of, result))
       },
       made: (returned) => {
-        const encoded = codec.encoded(returned)
+        const encoded = codec.encodeResult(returned)
         wasFound = false
         value = encoded.value
         const isKept = encoded.bytes.byteLength <= this.#core.options.maxStepBytes
@@ -147,14 +147,14 @@ export class Steps {
         if (end === 'committed') this.#run.reportStep(wasFound ? 'step_resumed' : 'step_done', label)
         if (end === 'rolled back') countBegunSteps(around, -1)
         else this.#count(1)
-        this.#settled()
+        this.#onStepSettled()
       },
       result: () => value,
     }
   }
 
   /** @throws IdempotencyError for misuse, and `lease_lost`: nothing was sent. */
-  #stepToBegin(label: string, isInside = false): KnownStep {
+  #prepareStep(label: string, isInside = false): KnownStep {
     this.#run.assertClaimed('step')
     if (this.#run.holdsTransaction || this.#isInside) throw misuseError('step_in_transaction')
     if (!isInside && this.#run.isEnding) throw misuseError('step_late')
@@ -181,7 +181,7 @@ export class Steps {
 
   #resume(label: string, known: KnownStep, codec: StepCodec): unknown {
     if (known.result === null) throw stepNotKeptError(label)
-    const result = codec.decoded(known.result)
+    const result = codec.decodeResult(known.result)
     known.state = 'done'
     this.#run.reportStep('step_resumed', label)
     return result
@@ -189,7 +189,7 @@ export class Steps {
 
   async #recordBeginning(label: string, known: KnownStep): Promise<void> {
     if (!this.#run.isProtected) return
-    if (!this.#areConfirmed) await this.#confirmed()
+    if (!this.#areConfirmed) await this.#waitForConfirmations()
     const reply = await this.#send(label, 'begun', null, known)
     if (reply === null) throw stepStoreFailedError()
     if (this.#run.isEnding) throw misuseError('step_late') // First: its own end has ended the lease, too.
@@ -201,7 +201,7 @@ export class Steps {
    *
    * @throws IdempotencyError `store_failed`
    */
-  async #confirmed(): Promise<void> {
+  async #waitForConfirmations(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const inTime = new Promise<'late'>((resolve) => {
       timer = setTimeout(resolve, this.#core.options.storeTimeoutMs, 'late').unref()
@@ -219,29 +219,29 @@ export class Steps {
   async #call(
     label: string,
     known: KnownStep,
-    { work, codec }: GivenStep,
+    { work, codec }: StepArguments,
     previousOutcome: 'none' | 'unknown',
   ): Promise<unknown> {
     const inside = new StepWork()
     this.#count(1)
     let value: unknown
-    let encoded: ResultOfStep
+    let encoded: StepResult
     try {
       const step = { key: deriveKey(this.#run.identity, label), label, previousOutcome, signal: this.#run.signal }
       value = await inside.call(() => work(step))
-      encoded = codec.encoded(value)
+      encoded = codec.encodeResult(value)
     } catch (error) {
       const isAlone = inside.begun === 0
       if (isCertainFailure(error) && previousOutcome === 'none' && isAlone) await this.#takeBack(label, known, inside)
       else known.state = 'begun'
-      this.#settled()
+      this.#onStepSettled()
       throw error
     }
     known.state = 'done'
     try {
       await this.#recordResult(label, known, encoded)
     } finally {
-      this.#settled()
+      this.#onStepSettled()
     }
     return encoded.value
   }
@@ -256,14 +256,14 @@ export class Steps {
   /** A step has begun, or was taken back. */
   #count(by: 1 | -1): void {
     this.#begun += by
-    this.#run.know({ hasStep: this.#begun > 0 })
+    this.#run.mergeFacts({ hasStep: this.#begun > 0 })
   }
 
   get #isRecorded(): boolean {
     return this.#run.isProtected && !this.#run.hasEnded
   }
 
-  async #recordResult(label: string, known: KnownStep, { bytes }: ResultOfStep): Promise<void> {
+  async #recordResult(label: string, known: KnownStep, { bytes }: StepResult): Promise<void> {
     if (!this.#isRecorded) return
     const kept = bytes.byteLength > this.#core.options.maxStepBytes ? null : bytes
     const reply = await this.#send(label, 'done', kept, known)
@@ -283,14 +283,14 @@ export class Steps {
     const sent = toSentStep(run, { label, order: ++this.#order, state, result }, this.#begun > 0)
     known.change = sent.step // Also a beginning: its mark may be lost with the record before its reply is here.
     const call = calls.send('step', sent)
-    const onItsWay = Promise.resolve(call.whenReplied())
+    const onItsWay = Promise.resolve(call.waitForReply())
     if (isRepeated) this.#onTheirWay.add(onItsWay)
     const reply = await onItsWay
     if (reply === null && isRepeated) this.#sendAgain(sent, call)
     // Nobody waits for a late mark, but it may have restored the record.
-    if (reply === null && !isRepeated) call.onLateReply = (late) => late && this.#heard(late, call.sentAt, sent.step)
+    if (reply === null && !isRepeated) call.onLateReply = (late) => late && this.#onReply(late, call.sentAt, sent.step)
     if (isRepeated) this.#onTheirWay.delete(onItsWay)
-    if (reply !== null) this.#heard(reply, call.sentAt, sent.step)
+    if (reply !== null) this.#onReply(reply, call.sentAt, sent.step)
     return reply
   }
 
@@ -300,30 +300,30 @@ export class Steps {
     const late = this.#core.calls.sendAgain('step', sent, call, this.#run.lease.until).then((reply) => {
       this.#onTheirWay.delete(late)
       if (reply === null) this.#hasGivenUp = true
-      else this.#heard(reply, call.sentAt, sent.step)
+      else this.#onReply(reply, call.sentAt, sent.step)
       if (reply?.ok === true && sent.step.state === 'done') this.#run.reportStep('step_done', label)
       this.#look()
     })
     this.#onTheirWay.add(late)
   }
 
-  #heard(reply: CommandReply, sentAt: number, change: StepChange): void {
+  #onReply(reply: CommandReply, sentAt: number, change: StepChange): void {
     const { lease, isEnding } = this.#run
     if (!reply.ok) {
       if (!isEnding) this.#run.loseLease('taken')
       return
     }
-    lease.renewedAt(sentAt)
-    if (reply.restored === true) this.restored(change)
+    lease.onRenewed(sentAt)
+    if (reply.restored === true) this.resendChanges(change)
   }
 
   /** The store had lost the record: what this run has recorded is sent again, `but` the change that has restored it. */
-  restored(but?: StepChange): void {
+  resendChanges(but?: StepChange): void {
     for (const { change } of this.#known.values()) {
       if (change === undefined || change === but || change.state === 'undone') continue
       const sent = toSentStep(this.#run, change, true)
       const call = this.#core.calls.sendInBackground('step', sent)
-      const replied = Promise.resolve(call.whenReplied()).then((reply) => {
+      const replied = Promise.resolve(call.waitForReply()).then((reply) => {
         this.#onTheirWay.delete(replied)
         if (reply === null) this.#sendAgain(sent, call)
         this.#look()
@@ -332,7 +332,7 @@ export class Steps {
     }
   }
 
-  #settled(): void {
+  #onStepSettled(): void {
     this.#running--
     this.#look()
   }

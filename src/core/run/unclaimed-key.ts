@@ -1,5 +1,5 @@
-import type { Sender } from '../calls/store-call.js'
-import { monotonicNow } from '../calls/timers.js'
+import type { CommandSender } from '../calls/store-call.js'
+import { getMonotonicMs } from '../calls/timers.js'
 import { warnOnce } from '../events/events.js'
 import { effectsInTransactionError, operationTakenError, transactionTimedOutError } from '../misuse.js'
 import type { Identity } from '../record/identity.js'
@@ -16,18 +16,18 @@ const FIRST_PAUSE_MS = 25
 const LONGEST_PAUSE_MS = 2_000
 
 /** The run of the key. */
-interface UnclaimedRun extends Sender {
+interface UnclaimedRun extends CommandSender {
   readonly identity: Identity
   readonly previousOutcome: PreviousOutcome
   readonly isOver: boolean
   readonly lease: { readonly until: number }
   onClaimed(): void
-  know(facts: Partial<RunFacts>): void
+  mergeFacts(facts: Partial<RunFacts>): void
   on(event: RunEvent): void
 }
 
 /** The key of a run that claims nothing (`effects: 'in-transaction'`): it was looked at, and the run's transaction takes it. */
-export class LookedUpKey implements UnclaimedKey {
+export class UnclaimedRunKey implements UnclaimedKey {
   readonly #run: UnclaimedRun
   readonly #core: CoreParts
   /** Whether nobody wants the run's answer any more: then it does not wait for another attempt. */
@@ -49,7 +49,7 @@ export class LookedUpKey implements UnclaimedKey {
   }
 
   /** The look has shown that the key can be taken. */
-  foundFree(free: Acquired): void {
+  onFoundFree(free: Acquired): void {
     this.#seen = (free as Free).seen
   }
 
@@ -84,11 +84,11 @@ export class LookedUpKey implements UnclaimedKey {
     const place = duplicates.join(recordKey, fingerprint, identity.scope)
     if (place === null) return false
     // For all tries together: another attempt may be faster each time.
-    this.#waitsUntil ??= Math.min(monotonicNow() + options.inFlightWaitMs, lease.until)
+    this.#waitsUntil ??= Math.min(getMonotonicMs() + options.inFlightWaitMs, lease.until)
     const until = this.#waitsUntil
     try {
-      while (place.record === undefined && monotonicNow() < until && !this.#isAbandoned()) {
-        await place.turn(until - monotonicNow())
+      while (place.record === undefined && getMonotonicMs() < until && !this.#isAbandoned()) {
+        await place.turn(until - getMonotonicMs())
         if (place.record !== undefined || !place.asks || this.#isAbandoned()) continue
         const found = await this.#fence()
         if (found?.record?.state === 'completed') place.record = found.record
@@ -111,7 +111,7 @@ export class LookedUpKey implements UnclaimedKey {
 
   giveUp(): void {
     this.#isTaken = true
-    this.#run.know({ isTaken: true })
+    this.#run.mergeFacts({ isTaken: true })
   }
 
   // --- its commands
@@ -120,7 +120,7 @@ export class LookedUpKey implements UnclaimedKey {
     const { calls } = this.#core
     switch (effect.do) {
       case 'send begin':
-        return this.#run.on({ type: 'claimed', reply: await calls.send('begin', this.#run).whenReplied() })
+        return this.#run.on({ type: 'claimed', reply: await calls.send('begin', this.#run).waitForReply() })
       case 'send fence': {
         const fence = () => this.#fence()
         const found = effect.isRepeated ? await this.#repeat(fence, ({ isTaken }) => !isTaken) : await fence()
@@ -145,7 +145,7 @@ export class LookedUpKey implements UnclaimedKey {
     if (this.#completed !== undefined) return { isTaken: false, record: this.#completed, isOwn: false }
     const { recordKey, token, fingerprint } = this.#run
     const asked = () => this.#commands.fence(recordKey, { token, fingerprint })
-    return this.#core.calls.ask<Fenced>('fence', this.#run, asked).whenReplied()
+    return this.#core.calls.ask<Fenced>('fence', this.#run, asked).waitForReply()
   }
 
   async #withhold(): Promise<CommandReply | null> {
@@ -153,7 +153,7 @@ export class LookedUpKey implements UnclaimedKey {
     const retentionMs = this.#run.terms.unknownRetentionMs
     const own = { token, scope, fingerprint, attempt, seen: this.#seen, retentionMs }
     const sent = () => this.#commands.withhold(recordKey, own)
-    return this.#core.calls.ask<CommandReply>('withhold', this.#run, sent).whenReplied()
+    return this.#core.calls.ask<CommandReply>('withhold', this.#run, sent).waitForReply()
   }
 
   /** Sends a command again, with growing pauses, until its reply is final or `maxRunMs` has passed: then `null`. */
@@ -161,7 +161,7 @@ export class LookedUpKey implements UnclaimedKey {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       const reply = await send()
       if (reply !== null && isFinal(reply)) return reply
-      const leftMs = this.#run.lease.until - monotonicNow()
+      const leftMs = this.#run.lease.until - getMonotonicMs()
       if (leftMs <= 0) return null
       await new Promise((resolve) => setTimeout(resolve, Math.ceil(Math.min(pauseMs, leftMs))).unref())
     }

@@ -27,7 +27,7 @@ import type { BeginReply, IdempotencyRecord } from '../record/record.js'
 import {
   endRun,
   judgeFailure,
-  type Lasting,
+  type LastingState,
   next,
   prependEffect,
   STOP,
@@ -40,23 +40,23 @@ import type { Failure, In, KeptFailure, OwnEnd, RunEffect, RunEvent, RunState } 
 export function nextUnclaimed(state: RunState, event: RunEvent): Transition {
   switch (state.phase) {
     case 'running':
-      return whileRunning(state, event)
+      return onUnclaimedRunningEvent(state, event)
     case 'fencing':
-      return event.type === 'fenced' ? fenced(state, event.found) : next(state, event)
+      return event.type === 'fenced' ? onFenceReply(state, event.found) : next(state, event)
     case 'claiming':
-      return event.type === 'claimed' ? claimed(state, event.reply) : next(state, event)
+      return event.type === 'claimed' ? onClaimReply(state, event.reply) : next(state, event)
     case 'letting go':
-      return whileLettingGo(state, event)
+      return onLettingGoEvent(state, event)
     case 'withholding':
-      return whileWithholding(state, event)
+      return onWithholdingEvent(state, event)
     case 'verifying':
-      return event.type === 'fenced' ? verified(state, event.found) : next(state, event)
+      return event.type === 'fenced' ? onVerificationReply(state, event.found) : next(state, event)
     default:
       return next(state, event)
   }
 }
 
-function whileRunning(state: In<'running'>, event: RunEvent): Transition {
+function onUnclaimedRunningEvent(state: In<'running'>, event: RunEvent): Transition {
   const { facts } = state
   switch (event.type) {
     case 'answered':
@@ -69,7 +69,7 @@ function whileRunning(state: In<'running'>, event: RunEvent): Transition {
     }
     case 'commit unconfirmed': {
       const verifying = {
-        ...lastingOf(state),
+        ...toLastingState(state),
         phase: 'verifying',
         answer: event.answer,
         isByHand: false,
@@ -86,37 +86,37 @@ function whileRunning(state: In<'running'>, event: RunEvent): Transition {
   }
 }
 
-function lastingOf({ lease, facts }: Lasting): Lasting {
+function toLastingState({ lease, facts }: LastingState): LastingState {
   return { lease, facts }
 }
 
-function fence(state: Lasting, failure: Failure | null, end: OwnEnd, kept: KeptFailure | null = null): Transition {
+function fence(state: LastingState, failure: Failure | null, end: OwnEnd, kept: KeptFailure | null = null): Transition {
   return toTransition(
-    { ...lastingOf(state), phase: 'fencing', failure, kept, end },
+    { ...toLastingState(state), phase: 'fencing', failure, kept, end },
     { do: 'send fence', isRepeated: false },
   )
 }
 
 /** Nobody can see what it did: the outcome becomes unknown, and what is sent is not its success. */
-function withhold(state: Lasting, because: FailureReason, end: OwnEnd | 'transaction missing'): Transition {
+function withhold(state: LastingState, because: FailureReason, end: OwnEnd | 'transaction missing'): Transition {
   return toTransition(
-    { ...lastingOf(state), phase: 'withholding', because, end },
+    { ...toLastingState(state), phase: 'withholding', because, end },
     { do: 'send withhold', isRepeated: false },
   )
 }
 
-function fenced(state: In<'fencing'>, found: Fenced | null): Transition {
+function onFenceReply(state: In<'fencing'>, found: Fenced | null): Transition {
   const { failure, kept, end, facts } = state
   if (found === null) return refuse(state, 'unconfirmed')
   const record = findPreventing(found.record)
   if (!found.isTaken && record !== null) return refuse(state, record)
   if (found.isTaken || facts.isTaken) return refuse(state, 'in flight')
-  if (kept !== null) return toTransition({ ...lastingOf(state), phase: 'claiming', kept }, { do: 'send begin' })
+  if (kept !== null) return toTransition({ ...toLastingState(state), phase: 'claiming', kept }, { do: 'send begin' })
   const report: RunEffect[] = failure === null ? [] : [{ do: 'report', type: 'failed', failure }]
   return endRun(state, 'otherwise', ...report, { do: 'end' }, { do: 'tell', end })
 }
 
-function refuse(state: Lasting, because: IdempotencyRecord | 'unconfirmed' | 'in flight'): Transition {
+function refuse(state: LastingState, because: IdempotencyRecord | 'unconfirmed' | 'in flight'): Transition {
   return endRun(state, 'otherwise', { do: 'refuse', because })
 }
 
@@ -127,13 +127,13 @@ export function findPreventing(record: IdempotencyRecord | null): IdempotencyRec
 }
 
 /** Its transaction was rolled back, or there was none, so the key is claimed for the failure that retries get. */
-function claimed(state: In<'claiming'>, reply: BeginReply | null): Transition {
+function onClaimReply(state: In<'claiming'>, reply: BeginReply | null): Transition {
   const { lease, facts, kept } = state
   if (reply === null) {
     // Whether the key was claimed is unknown, and nothing of this run had an effect.
     const failure = { uncertain: false, because: 'refused' } as const
     const tell: RunEffect = { do: 'tell', end: 'unconfirmed' }
-    return toTransition({ ...lastingOf(state), phase: 'letting go' }, tell, { do: 'send release', failure })
+    return toTransition({ ...toLastingState(state), phase: 'letting go' }, tell, { do: 'send release', failure })
   }
   if (!reply.acquired) return refuse(state, reply.record)
   const { attempt } = reply
@@ -141,13 +141,13 @@ function claimed(state: In<'claiming'>, reply: BeginReply | null): Transition {
   return prependEffect({ do: 'claim made', attempt }, stored)
 }
 
-function whileLettingGo(state: In<'letting go'>, event: RunEvent): Transition {
+function onLettingGoEvent(state: In<'letting go'>, event: RunEvent): Transition {
   if (event.type === 'unanswered') return toTransition(state, { do: 'send again', isAwaited: false })
   const isOver = event.type === 'replied' || event.type === 'given up'
   return isOver ? endRun(state, 'otherwise', { do: 'end' }) : next(state, event)
 }
 
-function whileWithholding(state: In<'withholding'>, event: RunEvent): Transition {
+function onWithholdingEvent(state: In<'withholding'>, event: RunEvent): Transition {
   const { because, end } = state
   const failed: RunEffect = { do: 'report', type: 'failed', failure: { uncertain: true, because } }
   switch (event.type) {
@@ -174,8 +174,8 @@ function withholdAgain(state: In<'withholding'>, tell: RunEffect): Transition {
 }
 
 /** Compares the record's token as soon as no transaction holds the key: until then the COMMIT may still be carried out. */
-function verified(state: In<'verifying'>, found: Fenced | null): Transition {
+function onVerificationReply(state: In<'verifying'>, found: Fenced | null): Transition {
   if (found === null) return next(state, { type: 'given up' })
   const outcome = found.isOwn ? 'committed' : 'rolled back'
-  return toTransition({ ...lastingOf(state), phase: 'running', byHand: null }, { do: 'tell transaction', outcome })
+  return toTransition({ ...toLastingState(state), phase: 'running', byHand: null }, { do: 'tell transaction', outcome })
 }

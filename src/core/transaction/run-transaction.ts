@@ -1,4 +1,4 @@
-import { monotonicNow, waitBegan, waitEnded } from '../calls/timers.js'
+import { getMonotonicMs, waitBegan, waitEnded } from '../calls/timers.js'
 import { createUnconfirmedRefusal, type RunEnd } from '../events/refusal.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import { transactionLateError, transactionMisuseError, transactionTimedOutError } from '../misuse.js'
@@ -7,7 +7,7 @@ import type { Run } from '../run/run.js'
 import { type Completion, type OfferedEnd, OfferedEnds, type OpenTransaction } from '../run/run-end.js'
 import type { StepEnd } from '../run/step.js'
 import { toKeptAnswer } from '../store.js'
-import { limitStatement, WaitForClient, WorkCall } from './transaction-call.js'
+import { ClientWait, limitStatement, WorkCall } from './transaction-call.js'
 
 /**
  * - `waiting`: the work was not called: nothing was begun, as far as is known.
@@ -37,7 +37,7 @@ export class RunTransaction implements OpenTransaction {
   readonly #offered = new OfferedEnds()
   /** Called when an end is offered. */
   #onOffered: (() => void) | undefined
-  readonly #wait = new WaitForClient()
+  readonly #wait = new ClientWait()
   /** `maxRunMs` has passed. */
   #isOverdue = false
   readonly #timer: ReturnType<typeof setTimeout>
@@ -57,7 +57,7 @@ export class RunTransaction implements OpenTransaction {
     this.#run = run
     run.enter(this)
     waitBegan()
-    this.#timer = setTimeout(() => this.#overdue(), Math.max(0, run.lease.until - monotonicNow()))
+    this.#timer = setTimeout(() => this.#onOverdue(), Math.max(0, run.lease.until - getMonotonicMs()))
   }
 
   get isLeftBehind(): boolean {
@@ -93,8 +93,8 @@ export class RunTransaction implements OpenTransaction {
    * database has not answered a statement of ours in time or has ended the session, or `maxRunMs` has passed. What the client does
    * later cannot commit, unless the COMMIT is on its way.
    */
-  until<Value>(client: Promise<Value>): Promise<Value> {
-    return this.#wait.until(client)
+  waitForClient<Value>(client: Promise<Value>): Promise<Value> {
+    return this.#wait.waitForClient(client)
   }
 
   /** Nobody waits for the client any longer. */
@@ -106,20 +106,20 @@ export class RunTransaction implements OpenTransaction {
    * Settles as a statement of ours in this call does, or rejects when its time limit has passed: nobody waits for the client
    * either.
    *
-   * @throws IdempotencyError as `stillOpen` does, after the statement.
+   * @throws IdempotencyError as `assertStillOpen` does, after the statement.
    */
-  async inTime<Value>(call: WorkCall, statement: Promise<Value>): Promise<Value> {
+  async waitForStatement<Value>(call: WorkCall, statement: Promise<Value>): Promise<Value> {
     const value = await limitStatement(this.#run.options.storeTimeoutMs, statement, (error) => this.#wait.giveUp(error))
-    this.stillOpen(call)
+    this.assertStillOpen(call)
     return value
   }
 
   /** The database has ended the session that has locked the record. */
-  sessionEnded(): void {
+  onSessionEnd(): void {
     this.#wait.giveUp(transactionTimedOutError('The database ended the session of the transaction'))
   }
 
-  #overdue(): void {
+  #onOverdue(): void {
     this.#isOverdue = true
     this.#wait.giveUp(transactionTimedOutError(OVERDUE))
     if (this.#state === 'left behind') void this.#endOverdue()
@@ -130,21 +130,21 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError: it was given up. Nothing was sent.
    */
-  called(inside: (call: WorkCall) => Promise<void>): Promise<void> {
+  runWorkCall(inside: (call: WorkCall) => Promise<void>): Promise<void> {
     const before = this.#call
     const call = new WorkCall()
     this.#call = call
-    return call.includes(async () => {
+    return call.trackPart(async () => {
       await before?.settled
-      this.stillOpen(call)
+      this.assertStillOpen(call)
       this.beginAtOnce()
-      if (before !== undefined) this.#unlocked()
+      if (before !== undefined) this.#onUnlocked()
       await inside(call)
     })
   }
 
   /** The transaction of the earlier call has ended, and its lock: the lease counts again. */
-  #unlocked(): void {
+  #onUnlocked(): void {
     this.isCompleting = false
     this.#run.lease.resume()
   }
@@ -163,7 +163,7 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError: nobody waits for this call any longer, so it must be rolled back.
    */
-  stillOpen(call: WorkCall): void {
+  assertStillOpen(call: WorkCall): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
     if (this.#call !== call || this.#state === 'left behind' || this.#state === 'over')
       throw transactionMisuseError('transaction_left_behind')
@@ -175,20 +175,16 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError `transaction_waiting`: it must be rolled back.
    */
-  async resultOf<Value>(
-    call: WorkCall,
-    work: () => Value | Promise<Value>,
-    sessionEnd?: Promise<void>,
-  ): Promise<Value> {
-    const running = call.includes(async () => work())
+  async runWork<Value>(call: WorkCall, work: () => Value | Promise<Value>, sessionEnd?: Promise<void>): Promise<Value> {
+    const running = call.trackPart(async () => work())
     const value = await (sessionEnd === undefined
       ? running
-      : Promise.race([running, sessionEnd.then(() => this.#stuck())]))
-    this.stillOpen(call)
+      : Promise.race([running, sessionEnd.then(() => this.#rejectStuckWork())]))
+    this.assertStillOpen(call)
     return value
   }
 
-  async #stuck(): Promise<never> {
+  async #rejectStuckWork(): Promise<never> {
     if (this.#offered.end === undefined) await new Promise<void>((resolve) => (this.#onOffered = resolve))
     await new Promise((resolve) => setTimeout(resolve, 0))
     throw transactionMisuseError('transaction_waiting')
@@ -200,7 +196,7 @@ export class RunTransaction implements OpenTransaction {
    *
    * @throws IdempotencyError `transaction_unanswered`, `transaction_streamed`: it must be rolled back.
    */
-  resolved(value: unknown): MaybePromise<Completion | null> {
+  readCompletion(value: unknown): MaybePromise<Completion | null> {
     this.#isResolving = true
     return whenever(this.#run.source?.onWorkResolved(value), () => {
       this.#isResolving = false
@@ -214,22 +210,22 @@ export class RunTransaction implements OpenTransaction {
   /**
    * Called before a statement that locks the record: waits for renewals to end; then the lock replaces the lease.
    *
-   * @throws IdempotencyError as `stillOpen` does.
+   * @throws IdempotencyError as `assertStillOpen` does.
    */
-  async locking(call: WorkCall): Promise<void> {
+  async pauseLeaseAndLock(call: WorkCall): Promise<void> {
     await this.#run.lease.pauseAndLock()
     this.isCompleting = true
-    this.stillOpen(call)
+    this.assertStillOpen(call)
   }
 
   /** The COMMIT was confirmed: the record is completed, and the answer is sent. */
-  committed(): void {
+  onCommitted(): void {
     const answer = this.#offered.end?.answer as Answer
     void this.#close(() => this.#run.commit(answer))
   }
 
   /** It was rolled back, or never begun: the answer is discarded, and the run continues, unless that is a failure. */
-  async rolledBack(): Promise<void> {
+  async onRolledBack(): Promise<void> {
     if (this.#state === 'over') return
     if (this.#offered.areFailed) return this.#endRun()
     if (this.#isOverdue || this.#run.source?.hasStopped === true) return this.#withdraw()
@@ -244,10 +240,10 @@ export class RunTransaction implements OpenTransaction {
   async resolve(): Promise<boolean> {
     const outcome = await this.#run.findCommitOutcome(this.#offered.end?.answer as Answer)
     if (outcome === 'committed') {
-      this.committed()
+      this.onCommitted()
       return true
     }
-    if (outcome === 'rolled back') await this.rolledBack()
+    if (outcome === 'rolled back') await this.onRolledBack()
     else void this.#close(() => createUnconfirmedRefusal(this.#run.options))
     return false
   }
@@ -306,11 +302,11 @@ export class RunTransaction implements OpenTransaction {
     const isSeparate = this.#run.source?.onWorkLeftBehind() ?? false
     this.#isHandlers = isSeparate && !this.#isResolving
     this.#run.lease.resume()
-    void call.settled.then(() => this.#workSettled())
+    void call.settled.then(() => this.#onWorkSettled())
   }
 
   /** What was answered while it ran may be its own, which was rolled back, or the handler's: nobody can tell. */
-  async #workSettled(): Promise<void> {
+  async #onWorkSettled(): Promise<void> {
     if (this.#state !== 'left behind') return
     if (this.#offered.end !== undefined && this.#isHandlers) return this.#endRun()
     if (this.#offered.end !== undefined && (this.#followers === 0 || !this.#holdsAnswer)) return this.#withdraw()

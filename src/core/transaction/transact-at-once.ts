@@ -42,14 +42,14 @@ export async function transactAtOnce<Value>(
   let isRefused = false
   let isTaken = false
   try {
-    await transaction.until(
+    await transaction.waitForClient(
       transactions.transaction(() => {
         transaction.beginAtOnce()
         isTaken = unclaimed !== undefined && transactions.enter?.(run.recordKey, unclaimed.entry) !== true
         if (isTaken) throw operationTakenError()
         unclaimed?.enter()
-        value = settled(work())
-        const completion = settled(transaction.resolved(value)) as Completion | null
+        value = requireSynchronous(work())
+        const completion = requireSynchronous(transaction.readCompletion(value)) as Completion | null
         isRefused = completion === null
         if (completion === null) throw ROLL_BACK
         if (unclaimed === undefined) transactions.complete(run.recordKey, completion, allowEmpty)
@@ -58,12 +58,12 @@ export async function transactAtOnce<Value>(
     )
   } catch (error) {
     if (isEndByWork(error)) run.onEndedByWork()
-    await transaction.rolledBack()
+    await transaction.onRolledBack()
     if (isTaken) unclaimed?.giveUp()
     if (!isRefused) throw error
     return value as Value
   }
-  transaction.committed()
+  transaction.onCommitted()
   return value as Value
 }
 
@@ -77,7 +77,7 @@ export async function stepAtOnce(
   options: unknown,
 ): Promise<unknown> {
   const run = requireRun(context, store)
-  const taken = run.stepInside(label, work, options)
+  const taken = run.beginStepInTransaction(label, work, options)
   if ('recorded' in taken) return taken.recorded
   let outcome: StepEnd = 'rolled back'
   let transaction: RunTransaction | undefined
@@ -86,13 +86,13 @@ export async function stepAtOnce(
     if (ready !== undefined) await ready
     const opened = new RunTransaction(run, 'step')
     transaction = opened
-    await opened.until(
+    await opened.waitForClient(
       transactions.transaction(() => {
         opened.beginAtOnce()
         const { recordKey, token } = run
         const recorded = transactions.step(recordKey, token, label)
         if (recorded !== null) taken.found(recorded)
-        else transactions.stepDone(recordKey, token, taken.made(settled(work())))
+        else transactions.stepDone(recordKey, token, taken.made(requireSynchronous(work())))
       }),
     )
     outcome = 'committed'
@@ -119,7 +119,7 @@ export function completeByHandAtOnce(
 }
 
 /** @throws IdempotencyError `transaction_asynchronous` */
-function settled<Value>(value: Value): Value {
+function requireSynchronous<Value>(value: Value): Value {
   const mayHaveThen = typeof value === 'object' && value !== null && 'then' in value
   if (mayHaveThen && typeof value.then === 'function') {
     value.then(undefined, () => {}) // Nobody waits for it.

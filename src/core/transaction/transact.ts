@@ -87,8 +87,8 @@ export async function transact<Tx, Value, Options>(
     const transaction = new RunTransaction(run, 'transaction')
     const way =
       unclaimed === undefined
-        ? claimedWay(run, transaction, transactions, options, allowEmpty)
-        : unclaimedWay(run, unclaimed, transaction, transactions, allowEmpty)
+        ? createClaimedProtocol(run, transaction, transactions, options, allowEmpty)
+        : createUnclaimedProtocol(run, unclaimed, transaction, transactions, allowEmpty)
     const done = await transactOnce(run, transaction, way, transactions, work, options)
     if (done !== TAKEN) return done.value
     // It was rolled back, and its connection given back, so that waiting holds none.
@@ -100,7 +100,7 @@ export async function transact<Tx, Value, Options>(
 }
 
 /** What a run sends in its transaction before the work and after it. */
-interface Way<Tx> {
+interface TransactionProtocol<Tx> {
   /** Resolves with whether the transaction may go on. */
   enters(tx: Tx, call: WorkCall): Promise<boolean>
   finishes(tx: Tx, completion: Completion): Promise<void>
@@ -112,7 +112,7 @@ const TAKEN = Symbol('taken')
 async function transactOnce<Tx, Value, Options>(
   run: Run,
   transaction: RunTransaction,
-  way: Way<Tx>,
+  way: TransactionProtocol<Tx>,
   transactions: Transactions<Tx, Options>,
   work: (tx: Tx) => Value | Promise<Value>,
   options: Options | undefined,
@@ -125,53 +125,55 @@ async function transactOnce<Tx, Value, Options>(
       progress = 'taken'
       throw operationTakenError()
     }
-    value = await transaction.resultOf(call, () => work(tx), transactions.sessionEnd?.(tx))
-    const completion = await transaction.resolved(value)
-    transaction.stillOpen(call)
+    value = await transaction.runWork(call, () => work(tx), transactions.sessionEnd?.(tx))
+    const completion = await transaction.readCompletion(value)
+    transaction.assertStillOpen(call)
     if (completion === null) {
       progress = 'refused'
       throw ROLL_BACK
     }
-    await transaction.locking(call)
+    await transaction.pauseLeaseAndLock(call)
     if (transactions.commitsWithLast === true) progress = 'completed'
-    await transaction.inTime(call, way.finishes(tx, completion)).catch((error) => {
+    await transaction.waitForStatement(call, way.finishes(tx, completion)).catch((error) => {
       if ((error as { readonly code?: unknown } | null)?.code === 'operation_taken') progress = 'taken'
       throw error
     })
     progress = 'completed'
   }
   try {
-    await transaction.until(transactions.transaction((tx) => transaction.called((call) => inside(tx, call)), options))
+    await transaction.waitForClient(
+      transactions.transaction((tx) => transaction.runWorkCall((call) => inside(tx, call)), options),
+    )
     if (progress !== 'completed') throw transactionMisuseError('transaction_not_run')
   } catch (error) {
     // Unless the client has committed it all the same.
     if (progress === 'refused' && !isEndByWork(error)) {
-      await transaction.rolledBack()
+      await transaction.onRolledBack()
       return { value: value as Value }
     }
     // An error before the completion: there was no COMMIT.
     const isOpen = progress === 'completed' && (transaction.isGivenUp || transactions.leavesOpen(error))
     if (isOpen && (await transaction.resolve())) return { value: value as Value }
     if (isEndByWork(error)) run.onEndedByWork()
-    if (!isOpen) await transaction.rolledBack()
+    if (!isOpen) await transaction.onRolledBack()
     if (progress === 'taken') return TAKEN
     throw error
   }
-  transaction.committed()
+  transaction.onCommitted()
   return { value: value as Value }
 }
 
 /** The key was claimed before: the transaction is marked, and completes the record that its token owns. */
-function claimedWay<Tx, Options>(
+function createClaimedProtocol<Tx, Options>(
   run: Run,
   transaction: RunTransaction,
   transactions: Transactions<Tx, Options>,
   options: Options | undefined,
   allowEmpty: boolean,
-): Way<Tx> {
+): TransactionProtocol<Tx> {
   return {
     async enters(tx, call) {
-      if (await marked(tx, call, run, transaction, transactions, options)) run.lease.resume()
+      if (await markTransaction(tx, call, run, transaction, transactions, options)) run.lease.resume()
       return true
     },
     finishes: (tx, completion) => transactions.complete(tx, run.recordKey, completion, allowEmpty),
@@ -182,13 +184,13 @@ function claimedWay<Tx, Options>(
 const FENCE_MS = 10
 
 /** Nothing was claimed: the transaction takes the key. */
-function unclaimedWay<Tx, Options>(
+function createUnclaimedProtocol<Tx, Options>(
   run: Run,
   key: UnclaimedKey,
   transaction: RunTransaction,
   transactions: Transactions<Tx, Options>,
   allowEmpty: boolean,
-): Way<Tx> {
+): TransactionProtocol<Tx> {
   const { recordKey } = run
   const { enter, finish } = transactions
   if (enter === undefined || finish === undefined)
@@ -196,11 +198,11 @@ function unclaimedWay<Tx, Options>(
   return {
     async enters(tx, call) {
       const { entry } = key
-      let entered = await transaction.inTime(call, enter.call(transactions, tx, recordKey, entry))
+      let entered = await transaction.waitForStatement(call, enter.call(transactions, tx, recordKey, entry))
       if (entered === 'locked') {
         await new Promise((resolve) => setTimeout(resolve, FENCE_MS))
-        transaction.stillOpen(call)
-        entered = await transaction.inTime(call, enter.call(transactions, tx, recordKey, entry))
+        transaction.assertStillOpen(call)
+        entered = await transaction.waitForStatement(call, enter.call(transactions, tx, recordKey, entry))
       }
       if (entered === 'entered') key.enter()
       return entered === 'entered'
@@ -216,7 +218,7 @@ export function toFinish({ fingerprint }: Run, { entry }: UnclaimedKey, completi
 }
 
 /** After BEGIN, because waiting for a connection would be a wait without renewals; the mark takes the snapshot. */
-async function marked<Tx, Options>(
+async function markTransaction<Tx, Options>(
   tx: Tx,
   call: WorkCall,
   run: Run,
@@ -225,8 +227,8 @@ async function marked<Tx, Options>(
   options: Options | undefined,
 ): Promise<boolean> {
   if (transactions.needsRenewal(options)) await run.lease.renewAndPause()
-  transaction.stillOpen(call)
-  return transaction.inTime(call, transactions.mark(tx, run.token, run.options.leaseMs))
+  transaction.assertStillOpen(call)
+  return transaction.waitForStatement(call, transactions.mark(tx, run.token, run.options.leaseMs))
 }
 
 /**
@@ -256,7 +258,7 @@ export async function step<Tx, Options>(
   const run = requireRun(context, store)
   const { codec, clients } = readResult<Options>(options)
   for (let settled = run.follow(); settled !== undefined; settled = run.follow()) await settled
-  const taken = run.stepInside(label, work, codec)
+  const taken = run.beginStepInTransaction(label, work, codec)
   if ('recorded' in taken) return taken.recorded
   let outcome: StepEnd = 'rolled back'
   let transaction: RunTransaction | undefined
@@ -268,20 +270,22 @@ export async function step<Tx, Options>(
     transaction = opened
     const inside = async (tx: Tx, call: WorkCall): Promise<void> => {
       isDone = false
-      await marked(tx, call, run, opened, transactions, clients)
-      await opened.locking(call)
+      await markTransaction(tx, call, run, opened, transactions, clients)
+      await opened.pauseLeaseAndLock(call)
       const { recordKey, token } = run
-      const recorded = await opened.inTime(call, transactions.step(tx, recordKey, token, label))
-      void transactions.sessionEnd?.(tx)?.then(() => opened.sessionEnded())
+      const recorded = await opened.waitForStatement(call, transactions.step(tx, recordKey, token, label))
+      void transactions.sessionEnd?.(tx)?.then(() => opened.onSessionEnd())
       if (recorded !== null) taken.found(recorded)
       else {
-        const change = taken.made(await call.includes(async () => work(tx)))
-        opened.stillOpen(call)
-        await opened.inTime(call, transactions.stepDone(tx, recordKey, token, change))
+        const change = taken.made(await call.trackPart(async () => work(tx)))
+        opened.assertStillOpen(call)
+        await opened.waitForStatement(call, transactions.stepDone(tx, recordKey, token, change))
       }
       isDone = true
     }
-    await opened.until(transactions.transaction((tx) => opened.called((call) => inside(tx, call)), clients))
+    await opened.waitForClient(
+      transactions.transaction((tx) => opened.runWorkCall((call) => inside(tx, call)), clients),
+    )
     if (!isDone) throw transactionMisuseError('transaction_not_run')
     outcome = 'committed'
   } catch (error) {

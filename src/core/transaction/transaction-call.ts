@@ -20,7 +20,7 @@ export class WorkCall {
   }
 
   /** Settles as `part` does, which is counted until then. */
-  includes<Value>(part: () => Promise<Value>): Promise<Value> {
+  trackPart<Value>(part: () => Promise<Value>): Promise<Value> {
     this.#running++
     const running = part()
     const over = () => {
@@ -60,7 +60,7 @@ export function isEndByWork(error: unknown): boolean {
 }
 
 /** Waiting for the client of a transaction, until it has settled or nobody waits for it any longer. */
-export class WaitForClient {
+export class ClientWait {
   /** Why nobody waits any longer; `undefined`: somebody does. */
   givenUp: IdempotencyError | undefined
   #onGivenUp: (() => void) | undefined
@@ -72,7 +72,7 @@ export class WaitForClient {
   }
 
   /** Settles as the client does, or rejects when nobody waits any longer. */
-  until<Value>(client: Promise<Value>): Promise<Value> {
+  waitForClient<Value>(client: Promise<Value>): Promise<Value> {
     const givenUp = new Promise<never>((_resolve, reject) => {
       this.#onGivenUp = () => reject(this.givenUp)
     })
@@ -96,7 +96,7 @@ export interface AllowEmpty {
 export type WithAllowEmpty<Options> = Options extends object ? Options & AllowEmpty : Options | AllowEmpty
 
 export function readAllowEmpty(options: unknown): { readonly allowEmpty: boolean; readonly clients: unknown } {
-  const { own, clients } = separated(options, 'allowEmpty')
+  const { own, clients } = separateOption(options, 'allowEmpty')
   return { allowEmpty: own === true, clients }
 }
 
@@ -107,12 +107,12 @@ export function readResult<Options>(options: unknown): {
   readonly codec: unknown
   readonly clients: Options | undefined
 } {
-  const { own, clients } = separated(options, 'result')
+  const { own, clients } = separateOption(options, 'result')
   return { codec: { result: own }, clients: clients as Options | undefined }
 }
 
 /** Separates our option from the client's, which are left as they were without it. */
-function separated(options: unknown, name: string): { readonly own: unknown; readonly clients: unknown } {
+function separateOption(options: unknown, name: string): { readonly own: unknown; readonly clients: unknown } {
   if (typeof options !== 'object' || options === null || !(name in options)) return { own: undefined, clients: options }
   const { [name]: own, ...rest } = options as Readonly<Record<string, unknown>>
   return { own, clients: Object.keys(rest).length > 0 ? rest : undefined }

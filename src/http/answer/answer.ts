@@ -15,25 +15,25 @@ const REPLAYED = ['Idempotent-Replayed', 'true'] as const
  * sent.
  */
 export function toStoredAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
-  const stored = withKeptHeaders(answer, keepHeader)
+  const stored = removeUnkeptHeaders(answer, keepHeader)
   return isSendable(stored) ? stored : { ...stored, body: null }
 }
 
-function withKeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
+function removeUnkeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
   const headers = answer.headers.filter((header) => isKept(header, answer, keepHeader))
   const connection = answer.headers.filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value)
-  return { ...answer, headers: connection.length === 0 ? headers : withoutNamed(headers, connection.join()) }
+  return { ...answer, headers: connection.length === 0 ? headers : removeConnectionHeaders(headers, connection.join()) }
 }
 
 function isKept(header: Answer['headers'][number], answer: Answer, keepHeader: KeepHeader): boolean {
   const name = header[0].toLowerCase()
   return name === 'content-length'
-    ? isLengthOf(answer, header[1]) // Kept if it fits the body; not an option's choice.
+    ? isContentLengthOf(answer, header[1]) // Kept if it fits the body; not an option's choice.
     : !HOP_BY_HOP.has(name) && keepHeader(name, !NOT_BY_DEFAULT.has(name))
 }
 
 /** RFC 9110 §7.6.1: Connection lists further fields that belong to this connection. */
-function withoutNamed(headers: Answer['headers'], connection: string): Answer['headers'] {
+function removeConnectionHeaders(headers: Answer['headers'], connection: string): Answer['headers'] {
   const named = new Set(
     connection
       .toLowerCase()
@@ -60,7 +60,7 @@ export function isSendable(answer: Answer): boolean {
 function isSendableHeader([name, value]: Answer['headers'][number], answer: Answer): boolean {
   const lowerCaseName = name.toLowerCase()
   if (!isHeaderName(name) || HOP_BY_HOP.has(lowerCaseName) || !TEXT_OF_HEAD.test(value)) return false
-  return lowerCaseName !== 'content-length' || isLengthOf(answer, value)
+  return lowerCaseName !== 'content-length' || isContentLengthOf(answer, value)
 }
 
 /** Whether a handler's header can be sent with a body that was held: the framing is the server's, and made for that body. */
@@ -69,7 +69,7 @@ export function fitsBufferedBody(
   held: Pick<Answer, 'status' | 'body'>,
 ): boolean {
   const lowerCaseName = name.toLowerCase()
-  return !OF_CONNECTION.has(lowerCaseName) && (lowerCaseName !== 'content-length' || isLengthOf(held, value))
+  return !OF_CONNECTION.has(lowerCaseName) && (lowerCaseName !== 'content-length' || isContentLengthOf(held, value))
 }
 
 /** Describes the expected answer if this one cannot be sent; `null` if it can. */
@@ -85,7 +85,7 @@ const SENDABLE =
 const TEXT_OF_HEAD = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** RFC 9110 §8.6: after HEAD, and with 204 and 304, the length is that of a body which is not sent. */
-function isLengthOf({ status, body }: Pick<Answer, 'status' | 'body'>, length: string): boolean {
+function isContentLengthOf({ status, body }: Pick<Answer, 'status' | 'body'>, length: string): boolean {
   if (body === null || body.byteLength === 0 || status === 204 || status === 304) return /^\d+$/.test(length)
   return length === String(body.byteLength)
 }
@@ -145,7 +145,7 @@ export function reply(
   return {
     [REPLY]: true,
     status,
-    body: bytesOf(body),
+    body: encodeReplyBody(body),
     headers:
       hasType || !body || body instanceof Uint8Array ? given : [['Content-Type', isJson ? JSON_TYPE : TEXT], ...given],
   }
@@ -159,7 +159,7 @@ export function isReply(value: unknown): value is Reply {
   return typeof value === 'object' && value !== null && REPLY in value
 }
 
-function bytesOf(body: string | Uint8Array | object | null | undefined): Uint8Array | null {
+function encodeReplyBody(body: string | Uint8Array | object | null | undefined): Uint8Array | null {
   if (body === undefined || body === null) return null
   if (body instanceof Uint8Array) return body
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))

@@ -8,12 +8,12 @@
  */
 
 /** Whatever was thrown; everything in it is read with care. */
-type Thrown = Readonly<Record<string, unknown>>
+type ErrorMembers = Readonly<Record<string, unknown>>
 
 /** By what an error shows that it came from elsewhere, and whose errors have it. */
-const SIGNS: readonly ((error: Thrown) => boolean)[] = [
+const SIGNS: readonly ((error: ErrorMembers) => boolean)[] = [
   // A received response: axios, got, ky, superagent, ofetch, gaxios (googleapis), Octokit, Azure, SendGrid, graphql-request, request.
-  (error) => isObject(error.response) && !isNests(error),
+  (error) => isObject(error.response) && !isNestException(error),
   // superagent's `response.error`.
   ({ method, path, text }) => [method, path, text].every((part) => typeof part === 'string'),
   // axios without a response, also in old versions.
@@ -27,7 +27,7 @@ const SIGNS: readonly ((error: Thrown) => boolean)[] = [
   // The request that was sent: axios, got and ky without a response, APIMatic (PayPal), openapi-typescript-codegen.
   ({ request }) => isObject(request),
   // A response of axios or Fetch itself, as a cause.
-  isReceived,
+  isReceivedResponse,
   // Headers of Fetch: Stainless (openai, Anthropic), Speakeasy (Mollie). Errors of frameworks have a plain object.
   ({ headers }) => isObject(headers) && typeof headers.get === 'function',
   // Plain headers beside the other service's name for the request: openai 4, Microsoft Graph, AWS 2.
@@ -50,7 +50,7 @@ const SIGNS: readonly ((error: Thrown) => boolean)[] = [
   // Elasticsearch and OpenSearch; tRPC's client.
   ({ meta }) => isObject(meta) && ((isObject(meta.headers) && 'statusCode' in meta) || isObject(meta.response)),
   // Hono's HTTPException with a response that was fetched.
-  ({ res }) => isReceived(res),
+  ({ res }) => isReceivedResponse(res),
 ]
 
 /** A chain without an end is cut: then the error is foreign. */
@@ -60,7 +60,7 @@ const MOST_CAUSES = 100
 export function isForeignError(thrown: unknown): boolean {
   if (!isObject(thrown)) return false
   try {
-    if (isResponse(thrown)) return isReceived(thrown) // One that the handler has made is its own answer.
+    if (isResponse(thrown)) return isReceivedResponse(thrown) // One that the handler has made is its own answer.
     const chain: unknown[] = [thrown]
     const seen = new Set<unknown>()
     for (const error of chain) {
@@ -68,7 +68,7 @@ export function isForeignError(thrown: unknown): boolean {
       if (seen.size === MOST_CAUSES) return true
       seen.add(error)
       if (SIGNS.some((shows) => shows(error))) return true
-      chain.push(...causesOf(error))
+      chain.push(...listCauses(error))
     }
     return false
   } catch {
@@ -77,20 +77,20 @@ export function isForeignError(thrown: unknown): boolean {
 }
 
 /** What an error was made of: `cause`, the parts of an AggregateError, Boom's `data`, and what Nest is to answer. */
-function causesOf(error: Thrown): unknown[] {
+function listCauses(error: ErrorMembers): unknown[] {
   const { cause, errors, data, response } = error
   const parts = Array.isArray(errors) ? errors.slice(0, MOST_CAUSES + 1) : []
-  const others = [data, response].filter((other) => other instanceof Error || isReceived(other))
+  const others = [data, response].filter((other) => other instanceof Error || isReceivedResponse(other))
   return [cause, ...parts, ...others]
 }
 
 /** Nest's HttpException: its `response` is what the application has it answer. */
-function isNests({ getStatus, getResponse }: Thrown): boolean {
+function isNestException({ getStatus, getResponse }: ErrorMembers): boolean {
   return typeof getStatus === 'function' && typeof getResponse === 'function'
 }
 
 /** A response of Fetch that came from a server, or of axios: those that were made here have no URL, and no request. */
-function isReceived(value: unknown): boolean {
+function isReceivedResponse(value: unknown): boolean {
   if (!isObject(value)) return false
   return isResponse(value) ? value.url !== '' : isObject(value.config) && isObject(value.headers)
 }
@@ -101,6 +101,6 @@ function isResponse(value: unknown): boolean {
   return typeof ok === 'boolean' && typeof url === 'string' && isObject(headers) && typeof headers.get === 'function'
 }
 
-function isObject(value: unknown): value is Thrown {
+function isObject(value: unknown): value is ErrorMembers {
   return typeof value === 'object' && value !== null
 }

@@ -21,7 +21,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
   /** The request that the option functions receive; dropped at the end. */
   #request: Req | undefined
   /** What the handler threw, while that is being handled. */
-  #thrown: Thrown = 'nothing'
+  #thrown: ThrownKind = 'nothing'
   /** The handler has returned what to send: a status of another answer is no refusal of the handler's. */
   #willNotRefuse = false
   /** The result of its first end. */
@@ -35,7 +35,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
 
   readonly #identity: Identity
   /** While its handler runs, where the binding calls it by `inside`. */
-  #work: Work | undefined = undefined
+  #work: HandlerWork | undefined = undefined
 
   constructor(run: ClaimedRun, request: Req, identity: Identity, rules: RequestRules<Req>) {
     this.#rules = rules
@@ -67,11 +67,11 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
   }
 
   settle(answer: Answer, terms?: { readonly confirmed?: boolean }): MaybePromise<RequestEnd> {
-    return this.#ends(answer, terms?.confirmed)
+    return this.#endOnce(answer, terms?.confirmed)
   }
 
   fail(): MaybePromise<RequestEnd> {
-    return this.#ends(null, undefined)
+    return this.#endOnce(null, undefined)
   }
 
   failUncalled(): MaybePromise<RequestEnd> {
@@ -102,31 +102,31 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
   }
 
   inside<Result>(handler: () => Result): Result {
-    this.#work = new Work(this.#rules, this.#identity)
+    this.#work = new HandlerWork(this.#rules, this.#identity)
     return CALLED.run(this.#work, handler)
   }
 
-  #ends(answer: Answer | null, mustBeConfirmed: boolean | undefined): MaybePromise<RequestEnd> {
+  #endOnce(answer: Answer | null, mustBeConfirmed: boolean | undefined): MaybePromise<RequestEnd> {
     if (!this.#hasEnd) {
       this.#hasEnd = true
       if (this.#work !== undefined) this.#work.isOver = true
-      const end = whenever(this.#judged(answer, mustBeConfirmed), (told) => this.#rules.inHttp(told))
-      this.#end = this.#run.isInTransaction ? this.#orDiscarded(end) : end
+      const end = whenever(this.#judgeAndEnd(answer, mustBeConfirmed), (told) => this.#rules.toHttpOutcome(told))
+      this.#end = this.#run.isInTransaction ? this.#raceWithDiscard(end) : end
     }
-    return this.#end ?? whenever(this.#run.fail('perhaps', 'no_answer'), (told) => this.#rules.inHttp(told))
+    return this.#end ?? whenever(this.#run.fail('perhaps', 'no_answer'), (told) => this.#rules.toHttpOutcome(told))
   }
 
   /** An answer that a transaction discards gets no result, unless nothing follows in time. */
-  #orDiscarded(end: MaybePromise<RequestEnd>): Promise<RequestEnd> {
+  #raceWithDiscard(end: MaybePromise<RequestEnd>): Promise<RequestEnd> {
     return Promise.race([end, new Promise<RequestEnd>((resolve) => this.#discarded.push(resolve))])
   }
 
-  #judged(answer: Answer | null, mustBeConfirmed: boolean | undefined): MaybePromise<RunEnd> {
+  #judgeAndEnd(answer: Answer | null, mustBeConfirmed: boolean | undefined): MaybePromise<RunEnd> {
     const run = this.#run
     const request = this.#request as Req
     const { functions } = this.#rules
     const judged = judge(answer, request, run.isUncertain, this.#thrown, !this.#willNotRefuse, functions)
-    const kept = judged === 'success' ? undefined : keptFailure(answer, request, functions)
+    const kept = judged === 'success' ? undefined : findKeptFailure(answer, request, functions)
     if (!run.isInTransaction) this.#request = undefined
     return judged === 'success'
       ? run.complete(toStoredAnswer(answer as Answer, functions.keepHeader), mustBeConfirmed)
@@ -164,7 +164,7 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
 
   onTimeOver(): void {
     if (this.#hasEnd || this.#run.isInTransaction) return
-    for (const tell of this.#discarded) tell(this.#rules.inHttp(createUnconfirmedRefusal(this.#rules.options)))
+    for (const tell of this.#discarded) tell(this.#rules.toHttpOutcome(createUnconfirmedRefusal(this.#rules.options)))
   }
 
   toStoredAnswer(given: unknown): Answer {
@@ -174,13 +174,13 @@ export class JudgedRun<Req> implements RequestRun, AnswerSource {
 }
 
 /** Nothing else tells that a request is sent by the handler of another one. */
-const CALLED = new AsyncLocalStorage<Work>()
+const CALLED = new AsyncLocalStorage<HandlerWork>()
 
 /** The work of a handler. What it starts runs in its async context, also when the run has ended. */
-class Work {
+class HandlerWork {
   isOver = false
   /** The one inside which it is called. */
-  around = currentWork()
+  around = findCurrentWork()
   readonly #rules: object
   readonly #identity: Identity
 
@@ -189,34 +189,34 @@ class Work {
     this.#identity = identity
   }
 
-  isOf(rules: object, { scope, key, path }: Identity): boolean {
+  isOfOperation(rules: object, { scope, key, path }: Identity): boolean {
     const own = this.#identity
     return rules === this.#rules && key === own.key && scope === own.scope && path === own.path
   }
 }
 
 /** That work, or the next around it that goes on: what has ended is not kept. */
-function openWork(work: Work | undefined): Work | undefined {
+function findOpenWork(work: HandlerWork | undefined): HandlerWork | undefined {
   let found = work
   while (found?.isOver === true) found = found.around
   return found
 }
 
-function currentWork(): Work | undefined {
-  const work = openWork(CALLED.getStore())
-  if (work !== undefined) work.around = openWork(work.around)
+function findCurrentWork(): HandlerWork | undefined {
+  const work = findOpenWork(CALLED.getStore())
+  if (work !== undefined) work.around = findOpenWork(work.around)
   return work
 }
 
 /** Whether a handler of these rules dispatches its own operation again. */
 export function isInsideItself(rules: object, identity: Identity): boolean {
-  let work = currentWork()
-  while (work !== undefined && !work.isOf(rules, identity)) work = openWork(work.around)
+  let work = findCurrentWork()
+  while (work !== undefined && !work.isOfOperation(rules, identity)) work = findOpenWork(work.around)
   return work !== undefined
 }
 
 /** A failure as retries get it; `undefined`: they do not. One of 500 or more never is, because its outcome is unknown. */
-function keptFailure<Req>(
+function findKeptFailure<Req>(
   answer: Answer | null,
   request: Req,
   { keepFailure, keepHeader }: Pick<OptionFunctions<Req>, 'keepFailure' | 'keepHeader'>,
@@ -235,10 +235,10 @@ export function addExtraHeaders<Each extends object>(decision: Each, extraHeader
  * What the handler threw, as far as it decides what its answer says: a `CertainFailure`, an error of another service or of the system, or
  * nothing of the kind.
  */
-type Thrown = 'certain' | 'foreign' | 'nothing'
+type ThrownKind = 'certain' | 'foreign' | 'nothing'
 
 /** How a run ended, according to its answer. */
-type JudgedEnd = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
+type Verdict = 'success' | { readonly how: 'certainly' | 'perhaps'; readonly because: FailureReason }
 
 /**
  * Judges a run by its answer (`null` if it has none). A failure is uncertain unless something shows that it is certain.
@@ -249,10 +249,10 @@ function judge<Req>(
   answer: Answer | null,
   request: Req,
   isUncertain: boolean,
-  thrown: Thrown,
+  thrown: ThrownKind,
   mayRefuse: boolean,
   functions: Pick<OptionFunctions<Req>, 'isSuccess' | 'isCertainFailure'>,
-): JudgedEnd {
+): Verdict {
   if (thrown === 'certain') return { how: 'certainly', because: 'certain_failure' }
   if (answer === null) return { how: 'perhaps', because: 'no_answer' }
   if (functions.isSuccess(answer, request)) return 'success'

@@ -126,8 +126,8 @@ export type KnownOutcome = 'failed' | 'completed' | 'rerun' | { readonly complet
  * @throws IdempotencyError `arguments_invalid`, which lists every mistake.
  */
 function readName(given: RecordName): RecordName {
-  refuse('inspect()', mistakesInName(given, NAME))
-  return nameOf(given)
+  assertNoMistakes('inspect()', findNameMistakes(given, NAME))
+  return pickRecordName(given)
 }
 
 /** The name, the attempt, and the answer to keep; `null`: it failed; `'rerun'`: it goes on. */
@@ -136,9 +136,12 @@ function readResolution(
   as: KnownOutcome,
   maxAnswerBytes: number,
 ): { readonly name: RecordName; readonly attempt: number; readonly answer: Answer | null | 'rerun' } {
-  const bytes = bytesIn(as)
-  refuse('resolve()', [...mistakesInName(given, ATTEMPT_NAME), ...mistakesInOutcome(as, bytes, maxAnswerBytes)])
-  return { name: nameOf(given), attempt: given.attempt, answer: answerIn(as, bytes) }
+  const bytes = encodeOutcomeBody(as)
+  assertNoMistakes('resolve()', [
+    ...findNameMistakes(given, ATTEMPT_NAME),
+    ...findOutcomeMistakes(as, bytes, maxAnswerBytes),
+  ])
+  return { name: pickRecordName(given), attempt: given.attempt, answer: toOutcomeAnswer(as, bytes) }
 }
 
 /**
@@ -148,12 +151,12 @@ function readResolution(
  */
 export function readAnswer(given: unknown, maxAnswerBytes: number): Answer {
   const as = { completed: given as GivenAnswer }
-  const bytes = bytesIn(as)
-  refuse('completeIn()', mistakesInOutcome(as, bytes, maxAnswerBytes))
-  return answerIn(as, bytes) as Answer
+  const bytes = encodeOutcomeBody(as)
+  assertNoMistakes('completeIn()', findOutcomeMistakes(as, bytes, maxAnswerBytes))
+  return toOutcomeAnswer(as, bytes) as Answer
 }
 
-function refuse(of: string, mistakes: readonly string[]): void {
+function assertNoMistakes(of: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return
   throw new IdempotencyError(
     'arguments_invalid',
@@ -161,23 +164,29 @@ function refuse(of: string, mistakes: readonly string[]): void {
   )
 }
 
-function nameOf({ scope, key, namespace, path }: RecordName): RecordName {
+function pickRecordName({ scope, key, namespace, path }: RecordName): RecordName {
   return { scope, key, ...(namespace !== undefined && { namespace }), ...(path !== undefined && { path }) }
 }
 
-const aNamespace: Rule = (value) =>
+const findNamespaceMistake: Rule = (value) =>
   findNamespaceFault(value) === null ? null : "a word without a colon, such as 'webhook'"
 
-const aPath: Rule = (value) =>
+const findPathMistake: Rule = (value) =>
   typeof value === 'string' && value.startsWith('/') && value.isWellFormed()
     ? null
     : "the path that the key belongs to, such as '/checkout_sessions'"
 
-const NAME = { scope: anything, key: anything, namespace: aNamespace, path: aPath, attempt: anInteger(0, 2 ** 52) }
+const NAME = {
+  scope: anything,
+  key: anything,
+  namespace: findNamespaceMistake,
+  path: findPathMistake,
+  attempt: anInteger(0, 2 ** 52),
+}
 const ATTEMPT_NAME = { ...NAME, attempt: { rule: NAME.attempt, isRequired: true } }
 
 /** Scope and key are checked separately, because messages must not quote them. */
-function mistakesInName(given: unknown, table: OptionTable): string[] {
+function findNameMistakes(given: unknown, table: OptionTable): string[] {
   if (typeof given !== 'object' || given === null)
     return [`the record: expected { scope, key }; seen: ${describeKind(given)}`]
   const { scope, key } = given as Partial<AttemptName>
@@ -189,16 +198,16 @@ function mistakesInName(given: unknown, table: OptionTable): string[] {
   return mistakes
 }
 
-const aSuccess: Rule = (value) =>
+const findStatusMistake: Rule = (value) =>
   Number.isInteger(value) && isSuccessStatus(value as number)
     ? null
     : "a success (200 to 399 except 307 and 308); resolve an attempt without effect as 'failed'"
 
-const ANSWER = { status: { rule: aSuccess, isRequired: true }, body: anything, headers: someHeaders }
+const ANSWER = { status: { rule: findStatusMistake, isRequired: true }, body: anything, headers: findHeadersMistake }
 
-function mistakesInOutcome(as: unknown, bytes: Uint8Array | null, maxAnswerBytes: number): string[] {
+function findOutcomeMistakes(as: unknown, bytes: Uint8Array | null, maxAnswerBytes: number): string[] {
   if (as === 'failed' || as === 'completed' || as === 'rerun') return []
-  const given = answerGiven(as)
+  const given = findGivenAnswer(as)
   if (given === null)
     return [`the outcome: expected 'failed', 'completed', 'rerun' or { completed: { status, body, headers } }`]
   const mistakes = findMistakes(given, ANSWER)
@@ -210,7 +219,7 @@ function mistakesInOutcome(as: unknown, bytes: Uint8Array | null, maxAnswerBytes
   return mistakes
 }
 
-function answerGiven(as: unknown): GivenAnswer | null {
+function findGivenAnswer(as: unknown): GivenAnswer | null {
   const completed = typeof as === 'object' && as !== null ? (as as { completed?: unknown }).completed : undefined
   return typeof completed === 'object' && completed !== null ? (completed as GivenAnswer) : null
 }
@@ -218,7 +227,7 @@ function answerGiven(as: unknown): GivenAnswer | null {
 /** RFC 9110 §5.5, "field-value", with the non-ASCII bytes that Node sends as Latin-1. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-function someHeaders(value: unknown): string | null {
+function findHeadersMistake(value: unknown): string | null {
   const right =
     typeof value === 'object' &&
     value !== null &&
@@ -231,8 +240,8 @@ function someHeaders(value: unknown): string | null {
 }
 
 /** `null` if there is no answer, or no body that can be sent. */
-function bytesIn(as: unknown): Uint8Array | null {
-  const { body } = answerGiven(as) ?? {}
+function encodeOutcomeBody(as: unknown): Uint8Array | null {
+  const { body } = findGivenAnswer(as) ?? {}
   if (body === undefined || typeof body === 'string') return Buffer.from(body ?? '')
   if (body instanceof Uint8Array) return body
   if (typeof body !== 'object' || body === null) return null
@@ -244,7 +253,7 @@ function bytesIn(as: unknown): Uint8Array | null {
   }
 }
 
-function answerIn(as: KnownOutcome, bytes: Uint8Array | null): Answer | null | 'rerun' {
+function toOutcomeAnswer(as: KnownOutcome, bytes: Uint8Array | null): Answer | null | 'rerun' {
   if (as === 'failed') return null
   if (as === 'rerun') return as
   if (as === 'completed') return NOT_KEPT

@@ -28,27 +28,27 @@ export function createOptionFunctions<Req>(
 ): OptionFunctions<Req> {
   const { isSuccess, isCertainFailure, keepFailure, keepHeader, streams, renderProblem } = options
   return {
-    isSuccess: judged('isSuccess', isSuccess, ({ status }) => isSuccessStatus(status)),
-    isCertainFailure: judged('isCertainFailure', isCertainFailure, () => false),
-    keepFailure: judged('keepFailure', keepFailure, () => false),
-    keepHeader: judged('keepHeader', keepHeader, (_name, byDefault) => byDefault),
-    streams: streams && judged('streams', streams, () => false),
-    renderProblem: guarded(
+    isSuccess: guardPredicate('isSuccess', isSuccess, ({ status }) => isSuccessStatus(status)),
+    isCertainFailure: guardPredicate('isCertainFailure', isCertainFailure, () => false),
+    keepFailure: guardPredicate('keepFailure', keepFailure, () => false),
+    keepHeader: guardPredicate('keepHeader', keepHeader, (_name, byDefault) => byDefault),
+    streams: streams && guardPredicate('streams', streams, () => false),
+    renderProblem: guardFunction(
       'renderProblem',
-      renderProblem && ((problem, request) => toProblemAnswer(problem, rendering(renderProblem(problem, request)))),
+      renderProblem && ((problem, request) => toProblemAnswer(problem, readRendering(renderProblem(problem, request)))),
       (problem) => toProblemAnswer(problem),
     ),
   }
 
-  function judged<Args extends unknown[]>(
+  function guardPredicate<Args extends unknown[]>(
     option: OptionName,
     given: ((...args: Args) => boolean) | undefined,
     byDefault: (...args: Args) => boolean,
   ): (...args: Args) => boolean {
-    return guarded(option, given && ((...args) => verdict(given(...args))), byDefault)
+    return guardFunction(option, given && ((...args) => readVerdict(given(...args))), byDefault)
   }
 
-  function guarded<Args extends unknown[], Result>(
+  function guardFunction<Args extends unknown[], Result>(
     option: OptionName,
     given: ((...args: Args) => Result) | undefined,
     byDefault: (...args: Args) => Result,
@@ -66,7 +66,7 @@ export function createOptionFunctions<Req>(
 }
 
 /** A promise, which is truthy, is not a valid result. */
-function verdict(value: unknown): boolean {
+function readVerdict(value: unknown): boolean {
   if (typeof value === 'boolean') return value
   ignoreRejection(value)
   throw new TypeError(
@@ -75,7 +75,7 @@ function verdict(value: unknown): boolean {
 }
 
 /** An invalid rendering must not become an empty body, or fail while the response is sent. */
-function rendering(value: ReturnType<RenderProblem<never>>): ReturnType<RenderProblem<never>> {
+function readRendering(value: ReturnType<RenderProblem<never>>): ReturnType<RenderProblem<never>> {
   const { contentType, body } = value ?? {}
   const right =
     (typeof body === 'string' || (typeof body === 'object' && body !== null)) &&
@@ -99,7 +99,7 @@ export class RequestRules<Req> {
   }
 
   /** An answer from a record becomes a replay, and a refusal a problem; anything else is returned unchanged. */
-  inHttp<Other extends { readonly action: string }>(
+  toHttpOutcome<Other extends { readonly action: string }>(
     outcome: Other | Replayed | Refused,
   ): Exclude<Other, Replayed | Refused> | Replay | Rejected {
     switch (outcome.action) {
@@ -119,11 +119,11 @@ export class RequestRules<Req> {
   reject(code: ProblemCode, detail?: string, retryAfterMs?: number | null): Rejected {
     const { problemStatuses } = this.options
     const terms = { problemStatuses, retryAfterMs: retryAfterMs ?? this.options.retryAfterMs }
-    return { action: 'reject', problem: this.#published(createProblem(code, terms, detail)) }
+    return { action: 'reject', problem: this.#toPublishedProblem(createProblem(code, terms, detail)) }
   }
 
   /** An expired key's client learns for how long others are kept. */
-  #published(given: Problem): Problem {
+  #toPublishedProblem(given: Problem): Problem {
     const { retentionMs, unknownRetentionMs, documentation } = this.options
     const problem = documentation === undefined ? given : { ...given, type: documentation, documentation }
     return problem.code !== 'key_expired'

@@ -10,7 +10,7 @@ import { pickEngineOptions, resolveRequestOptions } from '../options/option-rule
 import type { IdempotencyOptions } from '../options/options.js'
 import type { IdempotencyEvent } from '../options/problem.js'
 import type { HeaderPairs, RequestFacts } from '../request/facts.js'
-import { readsBody } from '../request/request-body.js'
+import { shouldReadBody } from '../request/request-body.js'
 import { createRequestIdentifier, type IdentityReading } from '../request/request-identity.js'
 import { addExtraHeaders, isInsideItself, JudgedRun } from './judged-run.js'
 import { type Controls, createOperator, type Operator } from './operator.js'
@@ -86,7 +86,7 @@ class Decider<Req> implements RequestEngine<Req> {
   }
 
   readsBody(head: Pick<RequestFacts, 'method' | 'rawHeaders' | 'headers'>): boolean {
-    return readsBody(head, this.#rules.options)
+    return shouldReadBody(head, this.#rules.options)
   }
 
   decide(facts: RequestFacts<Req>): MaybePromise<Decision> {
@@ -126,7 +126,7 @@ class Decider<Req> implements RequestEngine<Req> {
         addExtraHeaders<Claim>(
           claimed.action === 'execute'
             ? { action: 'execute', run: new JudgedRun(claimed.run, asker.request, identity, this.#rules) }
-            : this.#rules.inHttp(claimed),
+            : this.#rules.toHttpOutcome(claimed),
           extraHeaders,
         ),
     )
@@ -147,14 +147,14 @@ class Decider<Req> implements RequestEngine<Req> {
   }
 
   /** Made when first used: requests do without it. */
-  #operators(): Operator {
+  #getOperator(): Operator {
     this.#operator ??= createOperator(this.#engine, this.#rules)
     return this.#operator
   }
 
-  readonly inspect: Operator['inspect'] = (name) => this.#operators().inspect(name)
-  readonly unknown: Operator['unknown'] = () => this.#operators().unknown()
-  readonly resolve: Operator['resolve'] = (name, as) => this.#operators().resolve(name, as)
+  readonly inspect: Operator['inspect'] = (name) => this.#getOperator().inspect(name)
+  readonly unknown: Operator['unknown'] = () => this.#getOperator().unknown()
+  readonly resolve: Operator['resolve'] = (name, as) => this.#getOperator().resolve(name, as)
 }
 
 /** What becomes of a request that is covered. */

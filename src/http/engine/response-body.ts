@@ -11,11 +11,11 @@ export type ResponseBody =
       readonly kind: 'streaming'
       readonly bytes: Uint8Array
       readonly reader: Source
-      readonly next: Promise<Read>
+      readonly next: Promise<ReadResult>
     }
 
 type Source = ReadableStreamDefaultReader<Uint8Array>
-type Read = Awaited<ReturnType<Source['read']>>
+type ReadResult = Awaited<ReturnType<Source['read']>>
 
 /**
  * Reads a body to its end, or as long as it may be kept. Rejects with the error of its source. `length`: what the head announces,
@@ -47,12 +47,12 @@ export async function readResponseBody(
   return isOver && !isCutOff ? { kind: 'whole', bytes } : { kind: 'streaming', bytes, reader, next }
 }
 
-async function hasEnded(next: Promise<Read>): Promise<boolean> {
+async function hasEnded(next: Promise<ReadResult>): Promise<boolean> {
   const turn = new Promise<false>((resolve) => setTimeout(resolve, 0, false))
   return Promise.race([next.then(({ done }) => done), turn])
 }
 
-type Streaming = Extract<ResponseBody, { kind: 'streaming' }>
+type StreamingBody = Extract<ResponseBody, { kind: 'streaming' }>
 type Controller = ReadableStreamDefaultController<Uint8Array>
 
 /**
@@ -64,12 +64,12 @@ type Controller = ReadableStreamDefaultController<Uint8Array>
 export function createStreamedBody(
   run: RequestRun,
   head: Omit<Answer, 'body'>,
-  held: Streaming,
+  held: StreamingBody,
   signal?: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const source = new StreamedBody(run, head, held, signal)
   return new ReadableStream<Uint8Array>(
-    { pull: (controller) => source.pull(controller), cancel: (reason) => source.clientLeft(reason) },
+    { pull: (controller) => source.pull(controller), cancel: (reason) => source.onClientLeft(reason) },
     { highWaterMark: 0 },
   )
 }
@@ -84,7 +84,7 @@ class StreamedBody {
   readonly #source: Source
   /** What was read before the answer was found to stream; absent once it was sent. */
   #held: Uint8Array | undefined
-  #next: Promise<Read> | undefined
+  #next: Promise<ReadResult> | undefined
   /** How many bytes may be sent before the end: all but the last of the announced length. */
   #mayLeave: number
   /** What waits for the record. */
@@ -92,18 +92,18 @@ class StreamedBody {
   /** The client has left: nothing is sent any more. */
   #isSwallowed = false
   /** A client may leave without a word to the stream. */
-  readonly #whenAborted = () => void this.clientLeft(this.#signal?.reason)
+  readonly #whenAborted = () => void this.onClientLeft(this.#signal?.reason)
 
-  constructor(run: RequestRun, head: Omit<Answer, 'body'>, held: Streaming, signal: AbortSignal | undefined) {
+  constructor(run: RequestRun, head: Omit<Answer, 'body'>, held: StreamingBody, signal: AbortSignal | undefined) {
     this.#run = run
     this.#head = head
     this.#source = held.reader
     this.#held = held.bytes
     this.#next = held.next
     this.#signal = signal
-    const length = Number(headerIn(head, 'content-length') ?? Number.POSITIVE_INFINITY)
+    const length = Number(findHeaderValue(head, 'content-length') ?? Number.POSITIVE_INFINITY)
     this.#mayLeave = length > 0 ? length - 1 : Number.POSITIVE_INFINITY
-    if (signal?.aborted) void this.clientLeft(signal.reason)
+    if (signal?.aborted) void this.onClientLeft(signal.reason)
     else signal?.addEventListener('abort', this.#whenAborted, { once: true })
   }
 
@@ -114,7 +114,7 @@ class StreamedBody {
         const chunk = this.#takeHeld() ?? (await this.#read())
         if (this.#isSwallowed) break
         if (chunk === null) return await this.#end(controller)
-        const departing = this.#departing(chunk)
+        const departing = this.#takeSendablePart(chunk)
         if (departing.byteLength > 0) return controller.enqueue(departing)
       }
       controller.error(this.#signal?.reason)
@@ -124,11 +124,11 @@ class StreamedBody {
     }
   }
 
-  async clientLeft(reason: unknown): Promise<void> {
+  async onClientLeft(reason: unknown): Promise<void> {
     if (this.#isSwallowed) return
     this.#isSwallowed = true
     try {
-      if (isEventStream(headerIn(this.#head, 'content-type'))) await this.#source.cancel(reason)
+      if (isEventStream(findHeaderValue(this.#head, 'content-type'))) await this.#source.cancel(reason)
       else await this.#readToEnd()
       await this.#settle()
     } catch {
@@ -179,7 +179,7 @@ class StreamedBody {
   }
 
   /** The part that may be sent now; the rest is kept. */
-  #departing(bytes: Uint8Array): Uint8Array {
+  #takeSendablePart(bytes: Uint8Array): Uint8Array {
     const departing = bytes.subarray(0, this.#mayLeave)
     if (departing.byteLength < bytes.byteLength) this.#rest.push(bytes.slice(departing.byteLength))
     this.#mayLeave -= departing.byteLength
@@ -187,6 +187,6 @@ class StreamedBody {
   }
 }
 
-function headerIn({ headers }: Pick<Answer, 'headers'>, lowerCaseName: string): string | undefined {
+function findHeaderValue({ headers }: Pick<Answer, 'headers'>, lowerCaseName: string): string | undefined {
   return headers.find(([name]) => name.toLowerCase() === lowerCaseName)?.[1]
 }

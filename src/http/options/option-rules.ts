@@ -12,7 +12,7 @@ import {
 } from '../../core/options/validation.js'
 import { type IdempotencyOptions, type LegacyKey, NO_TRAITS, type ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
-import { aProfile, findContradictions, getPreset } from './profiles.js'
+import { findContradictions, findProfileMistake, getPreset } from './profiles.js'
 
 /**
  * Reads the options once, at construction.
@@ -53,12 +53,12 @@ export const requestOptions = {
           'an application with a single tenant uses `scope: singleTenant`',
     isRequired: true,
   },
-  documentation: aPage,
+  documentation: findPageUrlMistake,
   header: { rule: aHeaderName, default: 'Idempotency-Key' },
   required: { rule: aBoolean, default: false },
-  methods: { rule: someMethods, default: ['POST', 'PUT', 'PATCH', 'DELETE'] },
+  methods: { rule: findMethodsMistake, default: ['POST', 'PUT', 'PATCH', 'DELETE'] },
   skip: aFunction,
-  legacyKey: aLegacyKey,
+  legacyKey: findLegacyKeyMistake,
   fingerprint: aFunction,
   firstSent: { rule: aFunction, findConflicts: findInspectMissing },
   isSuccess: aFunction,
@@ -69,8 +69,8 @@ export const requestOptions = {
   maxAnswerBytes: { rule: anInteger(0, Number.MAX_SAFE_INTEGER), default: 1_048_576 },
   streams: aFunction,
   renderProblem: aFunction,
-  problemStatuses: { rule: someProblemStatuses, default: {} },
-  profile: { rule: aProfile, preset: getPreset, findConflicts: findContradictions },
+  problemStatuses: { rule: findStatusesMistake, default: {} },
+  profile: { rule: findProfileMistake, preset: getPreset, findConflicts: findContradictions },
 } as const satisfies OptionTable<IdempotencyOptions<never>>
 
 function findInspectMissing({ firstSent, store }: IdempotencyOptions<never>): string[] {
@@ -89,7 +89,7 @@ export function aHeaderName(value: unknown): string | null {
   return typeof value === 'string' && isHeaderName(value) ? null : "a header's name"
 }
 
-function someMethods(value: unknown): string | Fault | null {
+function findMethodsMistake(value: unknown): string | Fault | null {
   const expected = "an array of methods in upper case, such as ['POST']"
   if (!Array.isArray(value)) return expected
   if (value.length === 0) return { expected, seen: 'an empty array' }
@@ -104,7 +104,7 @@ function isMethod(value: unknown): boolean {
   return typeof value === 'string' && /^[A-Z]+(?:-[A-Z]+)*$/.test(value)
 }
 
-function aLegacyKey(value: unknown): string | Fault | null {
+function findLegacyKeyMistake(value: unknown): string | Fault | null {
   const legacy = (value ?? {}) as Partial<LegacyKey>
   const expected =
     "bodyField('name', { deprecatedSince: Date, sunset?: Date, link?: a URL, whenBoth?: 'reject' | 'field' | 'header' })"
@@ -118,19 +118,21 @@ function aLegacyKey(value: unknown): string | Fault | null {
     (legacy.whenBoth === undefined || ['reject', 'field', 'header'].includes(legacy.whenBoth))
   if (!right) return expected
   const unknown = Object.keys(legacy).find((name) => !LEGACY_KEY_NAMES.includes(name))
-  return unknown === undefined ? null : { expected, seen: `the option ${withNearest(unknown, LEGACY_KEY_NAMES)}` }
+  return unknown === undefined
+    ? null
+    : { expected, seen: `the option ${suggestNearestName(unknown, LEGACY_KEY_NAMES)}` }
 }
 
 const LEGACY_KEY_NAMES: readonly string[] = ['field', 'deprecatedSince', 'sunset', 'link', 'whenBoth']
 
 /** A name that is not known, with the one that was probably meant. */
-function withNearest(name: string, known: readonly string[]): string {
+function suggestNearestName(name: string, known: readonly string[]): string {
   const nearest = findNearestName(name, known)
   return nearest === null ? name : `${name} (did you mean ${nearest}?)`
 }
 
 /** In a header it stands between angle brackets. */
-function aPage(value: unknown): string | null {
+function findPageUrlMistake(value: unknown): string | null {
   const isPage =
     typeof value === 'string' && /^https?:\/\/[\x21-\x3b\x3d\x3f-\x7e]+$/.test(value) && URL.canParse(value)
   return isPage ? null : 'an absolute URL of a page, with http or https'
@@ -140,12 +142,12 @@ function isDate(value: unknown): boolean {
   return value instanceof Date && !Number.isNaN(value.getTime())
 }
 
-function someProblemStatuses(value: unknown): string | Fault | null {
+function findStatusesMistake(value: unknown): string | Fault | null {
   const expected = `statuses from 400 to 599 by code (${PROBLEM_CODES.join(', ')})`
   if (typeof value !== 'object' || value === null) return expected
   for (const [code, status] of Object.entries(value)) {
     if (!(PROBLEM_CODES as readonly string[]).includes(code)) {
-      return { expected, seen: `the code ${withNearest(code, PROBLEM_CODES)}` }
+      return { expected, seen: `the code ${suggestNearestName(code, PROBLEM_CODES)}` }
     }
     const isRight = Number.isInteger(status) && status >= 400 && status <= 599
     if (!isRight) return { expected, seen: `${code}: ${describeValue(status)}` }

@@ -135,7 +135,7 @@ export interface IdempotencyOptions<Req = unknown> extends Omit<EngineOptions, '
   readonly onEvent?: ((event: IdempotencyEvent) => void) | undefined
 }
 
-type Optional =
+type OptionalName =
   | 'profile'
   | 'documentation'
   | 'skip'
@@ -150,8 +150,8 @@ type Optional =
   | 'renderProblem'
   | 'onEvent'
 
-export type ResolvedOptions<Req> = Resolved<Omit<IdempotencyOptions<Req>, Optional>> &
-  Pick<IdempotencyOptions<Req>, Optional> &
+export type ResolvedOptions<Req> = Resolved<Omit<IdempotencyOptions<Req>, OptionalName>> &
+  Pick<IdempotencyOptions<Req>, OptionalName> &
   ProfileTraits
 
 /** What only profiles have. */

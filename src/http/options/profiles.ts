@@ -2,17 +2,17 @@ import type { Answer } from '../../core/record/record.js'
 import { type IdempotencyOptions, NO_TRAITS, type Profile, type ProfileName, type ProfileTraits } from './options.js'
 import { ietfDraft, type Problem, type ProblemCode, type RenderProblem, toProblemBody } from './problem.js'
 
-type Given = Partial<IdempotencyOptions<never>>
+type GivenOptions = Partial<IdempotencyOptions<never>>
 
 interface Demand {
-  readonly option: keyof Given
-  readonly keeps: (given: Given) => boolean
+  readonly option: keyof GivenOptions
+  readonly keeps: (given: GivenOptions) => boolean
   /** What the option must be, and the rule that says so. */
   readonly needs: string
 }
 
-interface Terms {
-  readonly options: Given
+interface ProfileTerms {
+  readonly options: GivenOptions
   readonly traits: ProfileTraits
   /** Without them the text's rules cannot be kept. */
   readonly demands: readonly Demand[]
@@ -32,30 +32,30 @@ const keepResults = ({ status }: Answer) => !NO_RESULTS.includes(status)
 
 const DAY_MS = 86_400_000
 
-const usualHeader = (rule: string): Demand => ({
+const createHeaderDemand = (rule: string): Demand => ({
   option: 'header',
   keeps: ({ header }) => String(header).toLowerCase() === 'idempotency-key',
   needs: `Idempotency-Key (${rule})`,
 })
 
-const keptForADay = (rule: string): Demand => ({
+const createRetentionDemand = (rule: string): Demand => ({
   option: 'retentionMs',
   keeps: ({ retentionMs = DAY_MS }) => !(retentionMs < DAY_MS),
   needs: `at least ${DAY_MS} (${rule})`,
 })
 
-const theStatus = (code: ProblemCode, rule: string, ...statuses: readonly number[]): Demand => ({
+const createStatusDemand = (code: ProblemCode, rule: string, ...statuses: readonly number[]): Demand => ({
   option: 'problemStatuses',
   keeps: ({ problemStatuses }) => statuses.includes(problemStatuses?.[code] ?? Number(statuses[0])),
   needs: `${code}: ${statuses.join(' or ')} (${rule})`,
 })
 
 /** By name, so that an ES module and a CommonJS copy of a profile are the same. */
-const TERMS: Readonly<Record<ProfileName, Terms>> = {
+const TERMS: Readonly<Record<ProfileName, ProfileTerms>> = {
   ietfDraft07: {
     options: { problemStatuses: ietfDraft, keepFailure: keepResults },
     traits: NO_TRAITS,
-    demands: [usualHeader('§2: "The Idempotency-Key request header field"')],
+    demands: [createHeaderDemand('§2: "The Idempotency-Key request header field"')],
   },
   agenticCommerce: {
     options: {
@@ -63,11 +63,11 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
       methods: ['POST'],
       problemStatuses: { mismatched: 422 },
       keepFailure: keepEach,
-      renderProblem: agenticProblem,
+      renderProblem: renderAgenticProblem,
     },
     traits: { keyPerPath: true, echoesKey: true },
     demands: [
-      usualHeader('§6.1'),
+      createHeaderDemand('§6.1'),
       {
         option: 'required',
         keeps: ({ required }) => required !== false,
@@ -83,21 +83,21 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
         keeps: ({ unknownOutcome }) => unknownOutcome !== 'refuse',
         needs: '\'rerun\' (§6.5: "A retry with the same key after a 5xx MUST be processed as a fresh request")',
       },
-      theStatus('key_missing', '§6.1', 400),
+      createStatusDemand('key_missing', '§6.1', 400),
       // OpenAI's launch checks ask for "idempotency_conflict with HTTP 409" (its commerce guide "Agentic commerce in production").
-      theStatus('mismatched', '§6.4', 422, 409),
-      theStatus('in_flight', '§6.4', 409),
-      keptForADay('§6.6: "for at least 24 hours"'),
+      createStatusDemand('mismatched', '§6.4', 422, 409),
+      createStatusDemand('in_flight', '§6.4', 409),
+      createRetentionDemand('§6.6: "for at least 24 hours"'),
     ],
   },
   universalCommerce: {
-    options: { retentionMs: 2 * DAY_MS, keepFailure: keepResults, renderProblem: universalProblem },
+    options: { retentionMs: 2 * DAY_MS, keepFailure: keepResults, renderProblem: renderUniversalProblem },
     traits: { keyPerPath: true, echoesKey: false },
     demands: [
-      usualHeader('Headers'),
-      keptForADay('Idempotency Key Requirements: "Minimum 24 hours"'),
-      theStatus('mismatched', 'Idempotency Key Requirements: "Reject with 409 Conflict"', 409),
-      theStatus('store_unavailable', 'Idempotency Key Requirements: "reject request with 503"', 503),
+      createHeaderDemand('Headers'),
+      createRetentionDemand('Idempotency Key Requirements: "Minimum 24 hours"'),
+      createStatusDemand('mismatched', 'Idempotency Key Requirements: "Reject with 409 Conflict"', 409),
+      createStatusDemand('store_unavailable', 'Idempotency Key Requirements: "reject request with 503"', 503),
       {
         option: 'storeFailure',
         keeps: ({ storeFailure }) => storeFailure !== 'runUnprotected',
@@ -107,25 +107,25 @@ const TERMS: Readonly<Record<ProfileName, Terms>> = {
   },
 }
 
-export function aProfile(value: unknown): string | null {
+export function findProfileMistake(value: unknown): string | null {
   return findTerms(value) === undefined
     ? "ietfDraft07, agenticCommerce or universalCommerce, which 'once-per-key' exports"
     : null
 }
 
-function findTerms(profile: unknown): Terms | undefined {
+function findTerms(profile: unknown): ProfileTerms | undefined {
   const { name } = (profile ?? {}) as Partial<Profile>
   return typeof name === 'string' && Object.hasOwn(TERMS, name) ? TERMS[name] : undefined
 }
 
 /** The defaults that a profile has in place of the usual ones. */
-export function getPreset(profile: unknown): Given & Partial<ProfileTraits> {
+export function getPreset(profile: unknown): GivenOptions & Partial<ProfileTraits> {
   const terms = findTerms(profile)
   return { ...terms?.options, ...terms?.traits }
 }
 
 /** The given options with which the text's rules cannot be kept, a line each. */
-export function findContradictions(_values: unknown, given: Given): string[] {
+export function findContradictions(_values: unknown, given: GivenOptions): string[] {
   const { profile } = given
   return (findTerms(profile)?.demands ?? [])
     .filter(({ option, keeps }) => given[option] !== undefined && !keeps(given))
@@ -140,12 +140,12 @@ const AGENTIC_CODES: Partial<Record<ProblemCode, string>> = {
 }
 
 /** Its flat error object: "All idempotency errors use `type: "invalid_request"`". */
-function agenticProblem({ code, status, detail }: Problem): ReturnType<RenderProblem<never>> {
+function renderAgenticProblem({ code, status, detail }: Problem): ReturnType<RenderProblem<never>> {
   const type = status < 500 ? 'invalid_request' : status === 503 ? 'service_unavailable' : 'processing_error'
   return { contentType: 'application/json', body: { type, code: AGENTIC_CODES[code] ?? code, message: detail } }
 }
 
 /** Universal commerce, error responses: "JSON body containing `code` and `content`". */
-function universalProblem(problem: Problem): ReturnType<RenderProblem<never>> {
+function renderUniversalProblem(problem: Problem): ReturnType<RenderProblem<never>> {
   return { body: { ...toProblemBody(problem), content: problem.detail } }
 }

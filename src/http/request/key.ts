@@ -38,7 +38,7 @@ export function readKeyHeader({ origin, values }: KeyHeader): KeyReading {
   if (typeof value !== 'string') return { invalid: `it is ${describeKind(value)}, not a string` }
   if (origin === 'joined' && value.includes(', ') && !RFC_8941_STRING.test(value)) return { invalid: MAY_BE_TWO }
   if (PLAIN_KEY.test(value) && !isAccidentalName(value)) return { key: value }
-  return readKey(origin === 'put' ? value : fromWire(value))
+  return readKey(origin === 'put' ? value : decodeHeaderLine(value))
 }
 
 /**
@@ -48,7 +48,7 @@ export function readKeyHeader({ origin, values }: KeyHeader): KeyReading {
 export function readKey(text: string): KeyReading {
   const isString = text.length <= LONGEST_STRING && RFC_8941_STRING.test(text)
   const key = isString ? text.slice(1, -1).replace(/\\(["\\])/g, '$1') : text
-  const invalid = findKeyFault(key) ?? accident(key)
+  const invalid = findKeyFault(key) ?? findAccidentFault(key)
   return invalid === null ? { key } : { invalid }
 }
 
@@ -56,7 +56,7 @@ const MAY_BE_TWO =
   'it was sent more than once, or has a comma and a space in it, which looks the same here; send one line, in double quotes if it has them'
 
 /** Only for requests: the id of an event, or a name that an operator looks up, may be such a word. */
-function accident(key: string): string | null {
+function findAccidentFault(key: string): string | null {
   return isAccidentalName(key) ? `it is the word "${key}", which usually means a missing value` : null
 }
 
@@ -69,7 +69,7 @@ const PLAIN_KEY = /^[\x21\x23-\x7e][\x20-\x7e]{0,254}$/
 const BEYOND_ASCII = /\P{ASCII}/u
 const BEYOND_LATIN_1 = /[^\0-\u00ff]/
 
-function fromWire(line: string): string {
+function decodeHeaderLine(line: string): string {
   if (!BEYOND_ASCII.test(line) || BEYOND_LATIN_1.test(line)) return line
   const bytes = Buffer.from(line, 'latin1')
   return isUtf8(bytes) ? bytes.toString('utf8') : line

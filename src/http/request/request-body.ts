@@ -6,7 +6,7 @@ import { getContentType, getFirstHeaderLine, hasMembers, isJson, type RequestFac
 import { findKeyHeader } from './key.js'
 
 /** Whether what is decided on a request depends on its body: its fingerprint does, or the deprecated place of its key. */
-export function readsBody<Req>(
+export function shouldReadBody<Req>(
   head: Pick<RequestFacts, 'method' | 'rawHeaders' | 'headers'>,
   { methods, header, legacyKey, fingerprint }: ResolvedOptions<Req>,
 ): boolean {
@@ -29,27 +29,27 @@ export function parseComparableBody(bytes: Uint8Array, rawHeaders: readonly stri
   const isAbsent = canHaveMembers || contentType === '' || !isAnnounced(rawHeaders)
   if (bytes.byteLength === 0 && isAbsent) return { body: undefined, bodyWasRead: true, bodyIsEmpty: true }
   if (!canHaveMembers) return { body: bytes, bodyWasRead: true }
-  if (!isUtf8(bytes)) return malformed(bytes) // All invalid bytes would be read as the same character.
+  if (!isUtf8(bytes)) return toMalformedBody(bytes) // All invalid bytes would be read as the same character.
   const text = new TextDecoder().decode(bytes) // Without a byte order mark, as `request.json()`.
-  if (!isJson(contentType)) return formBody(text, bytes)
+  if (!isJson(contentType)) return parseFormBody(text, bytes)
   try {
     // `null` is data like any other, and not an absent body.
     return { body: parseJsonExactly(text) ?? bytes, bodyWasRead: true }
   } catch {
-    return malformed(bytes)
+    return toMalformedBody(bytes)
   }
 }
 
-function formBody(text: string, bytes: Uint8Array): ReadBody {
+function parseFormBody(text: string, bytes: Uint8Array): ReadBody {
   if (hasTooManyFields(text)) return { body: undefined, bodyWasRead: true, bodyFault: 'too_many_fields' }
   const escaped = text.match(/(?:%[\da-f]{2})+/gi) ?? []
-  if (!escaped.every(isEscapedText)) return malformed(bytes)
-  const fields = fieldsIn(text)
+  if (!escaped.every(isPercentEncodedUtf8)) return toMalformedBody(bytes)
+  const fields = parseFormFields(text)
   return { body: fields, bodyWasRead: true, ...(Object.keys(fields).length === 0 && { bodyIsEmpty: true }) }
 }
 
 /** Whether the escaped bytes are valid UTF-8. */
-function isEscapedText(escaped: string): boolean {
+function isPercentEncodedUtf8(escaped: string): boolean {
   try {
     decodeURIComponent(escaped)
     return true
@@ -58,7 +58,7 @@ function isEscapedText(escaped: string): boolean {
   }
 }
 
-function malformed(bytes: Uint8Array): ReadBody {
+function toMalformedBody(bytes: Uint8Array): ReadBody {
   return { body: bytes, bodyWasRead: true, bodyFault: 'malformed' }
 }
 
@@ -81,7 +81,7 @@ function hasTooManyFields(text: string): boolean {
 }
 
 /** A form by its fields; one that comes several times is a list. */
-function fieldsIn(text: string): object {
+function parseFormFields(text: string): object {
   const fields: Record<string, string | string[]> = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {
     const known = fields[name]
@@ -99,23 +99,23 @@ function fieldsIn(text: string): object {
  * @throws IdempotencyError (rejects) `raw_body_consumed`: it can be read only once.
  */
 export async function readBodyCopy(request: Request, mostBytes: number): Promise<Uint8Array | null | undefined> {
-  const copy = copyOf(request)
+  const copy = cloneIfPossible(request)
   const reader = toBodyStream(copy)?.getReader()
   if (reader === undefined) return undefined
   // The copy of another package may be the request itself, or share its stream.
-  if (copy === request || request.body?.locked) return joinedBody(request, reader, mostBytes)
+  if (copy === request || request.body?.locked) return readAndRestoreBody(request, reader, mostBytes)
   const read = new ByteCollector()
   for (let pieces = 0; pieces < MOST_PIECES; pieces++) {
     const { done, value } = await reader.read()
     if (done) return read.concat()
     read.add(toBytes(value))
     if (read.byteLength > mostBytes) {
-      leave(reader)
+      cancelReader(reader)
       return null
     }
   }
-  leave(reader)
-  return joinedBody(request, (request.body as Body).getReader(), mostBytes)
+  cancelReader(reader)
+  return readAndRestoreBody(request, (request.body as Body).getReader(), mostBytes)
 }
 
 /**
@@ -124,7 +124,7 @@ export async function readBodyCopy(request: Request, mostBytes: number): Promise
  */
 const MOST_PIECES = 4_096
 
-function copyOf(request: Request): Request {
+function cloneIfPossible(request: Request): Request {
   try {
     return request.clone()
   } catch {
@@ -133,7 +133,7 @@ function copyOf(request: Request): Request {
 }
 
 /** Reads the request's own body, and gives it the bytes in one piece. */
-async function joinedBody(request: Request, reader: Reader, mostBytes: number): Promise<Uint8Array | null> {
+async function readAndRestoreBody(request: Request, reader: Reader, mostBytes: number): Promise<Uint8Array | null> {
   const read = new ByteCollector()
   while (read.byteLength <= mostBytes) {
     const { done, value } = await reader.read()
@@ -144,14 +144,14 @@ async function joinedBody(request: Request, reader: Reader, mostBytes: number): 
     }
     read.add(toBytes(value))
   }
-  giveBody(request, rest(read.concat(), reader))
+  giveBody(request, createContinuedStream(read.concat(), reader))
   return null
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>
 
 /** What was read, and what follows, as fast as it is read. */
-function rest(bytes: Uint8Array, reader: Reader): ReadableStream<Uint8Array> {
+function createContinuedStream(bytes: Uint8Array, reader: Reader): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       start: (controller) => controller.enqueue(bytes),
@@ -176,7 +176,7 @@ function giveBody(request: Request, body: Uint8Array | ReadableStream<Uint8Array
     method,
     headers: [...headers],
     signal: signal instanceof AbortSignal ? signal : null,
-    body: body as Sendable,
+    body: body as SendableBody,
     duplex: 'half',
   })
   other.buffer = async () => Buffer.from(await other.arrayBuffer()) // As packages that follow node-fetch have it.
@@ -188,13 +188,13 @@ function giveBody(request: Request, body: Uint8Array | ReadableStream<Uint8Array
       Object.defineProperty(request, name, { configurable: true, value: () => other[name]?.() })
     }
   } catch (cause) {
-    throw readOnce(cause)
+    throw bodyReadOnceError(cause)
   }
 }
 
 const READERS = ['arrayBuffer', 'blob', 'bytes', 'clone', 'formData', 'json', 'text'] as const
 
-function readOnce(cause: unknown): IdempotencyError {
+function bodyReadOnceError(cause: unknown): IdempotencyError {
   return new IdempotencyError(
     'raw_body_consumed',
     "The request's body can be read only once, because its `clone()` is no copy, and the request cannot be changed. So its handler would " +
@@ -204,10 +204,10 @@ function readOnce(cause: unknown): IdempotencyError {
 }
 
 /** Streams of requests never hold shared memory. */
-type Sendable = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>
+type SendableBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>
 
 /** The promise resolves when the request itself is read or cancelled. */
-function leave(reader: Reader): void {
+function cancelReader(reader: Reader): void {
   reader.cancel().catch(() => {})
 }
 
@@ -262,7 +262,7 @@ export function toBytes(chunk: unknown): Uint8Array {
 const UTF_8 = new TextEncoder()
 
 type Body = ReadableStream<Uint8Array>
-type Pieces = AsyncIterable<Uint8Array> & { destroy?(): void }
+type ByteIterable = AsyncIterable<Uint8Array> & { destroy?(): void }
 
 /**
  * The body of a request or a response as a stream; `null`: it has none. Packages for older platforms have a stream of Node, or show no
@@ -271,18 +271,18 @@ type Pieces = AsyncIterable<Uint8Array> & { destroy?(): void }
 export function toBodyStream(message: Request | Response): Body | null {
   const body: unknown = message.body
   if (body === null || typeof (body as Partial<Body> | undefined)?.getReader === 'function') return body as Body | null
-  return streamOf(isIterable(body) ? body : wholeOf(message))
+  return toByteStream(isIterable(body) ? body : iterateWholeBody(message))
 }
 
-function isIterable(body: unknown): body is Pieces {
-  return typeof (body as Partial<Pieces> | undefined)?.[Symbol.asyncIterator] === 'function'
+function isIterable(body: unknown): body is ByteIterable {
+  return typeof (body as Partial<ByteIterable> | undefined)?.[Symbol.asyncIterator] === 'function'
 }
 
-async function* wholeOf(message: Request | Response): AsyncIterable<Uint8Array> {
+async function* iterateWholeBody(message: Request | Response): AsyncIterable<Uint8Array> {
   yield new Uint8Array(await message.arrayBuffer())
 }
 
-function streamOf(pieces: Pieces): Body {
+function toByteStream(pieces: ByteIterable): Body {
   const iterator = pieces[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
     {
@@ -304,7 +304,7 @@ export async function readAtMost(body: ReadableStream<Uint8Array>, mostBytes: nu
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     read.add(toBytes(next.value))
     if (read.byteLength <= mostBytes) continue
-    leave(reader)
+    cancelReader(reader)
     return null
   }
   return read.concat()

@@ -24,19 +24,21 @@ export function createFingerprintReader<Req>(
 ): (facts: RequestFacts<Req>) => MaybePromise<string | RejectedRequest> {
   const { fingerprint, legacyKey } = options
   const ignoredMember = legacyKey?.field
-  if (fingerprint === undefined) return (facts) => fingerprintOfBody(facts, ignoredMember)
+  if (fingerprint === undefined) return (facts) => computeBodyFingerprint(facts, ignoredMember)
   const looksAtBody = !isWithoutBody(fingerprint)
   return (facts) => {
     if (looksAtBody && facts.bodyFault === 'too_large') return TOO_LARGE
     if (looksAtBody) assertBodyWasRead(facts)
     // The result of `fingerprint` replaces the query as well.
-    return whenever(callOption(fingerprint, facts.request, checkedContent, fingerprintFailed), (content) =>
-      readingOf(computeRequestFingerprint(facts.method, stripQuery(facts.target), content, ignoredMember)),
+    return whenever(callOption(fingerprint, facts.request, readFingerprintContent, fingerprintFailedError), (content) =>
+      toFingerprintOrRejection(
+        computeRequestFingerprint(facts.method, stripQuery(facts.target), content, ignoredMember),
+      ),
     )
   }
 }
 
-function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefined): string | RejectedRequest {
+function computeBodyFingerprint(facts: RequestFacts, ignoredMember: string | undefined): string | RejectedRequest {
   if (facts.bodyFault === 'too_large') return TOO_LARGE
   if (facts.bodyFault === 'too_many_fields') return TOO_MANY_FIELDS
   if (facts.bodyFault === 'nothing_seen') return NOTHING_SEEN
@@ -46,7 +48,7 @@ function fingerprintOfBody(facts: RequestFacts, ignoredMember: string | undefine
     warnOfUnsupported(contentType)
     return { kind: 'rejected', code: 'content_type_unsupported', detail: buildUnsupportedDetail(contentType) }
   }
-  return readingOf(computeRequestFingerprint(facts.method, facts.target, facts.body, ignoredMember))
+  return toFingerprintOrRejection(computeRequestFingerprint(facts.method, facts.target, facts.body, ignoredMember))
 }
 
 /** Its handler could not read it either, and a corrected one may follow under its key. */
@@ -72,16 +74,16 @@ export const NOTHING_SEEN: RejectedRequest = {
 export const TOO_LARGE: RejectedRequest = { kind: 'rejected', code: 'body_too_large' }
 export const TOO_MANY_FIELDS: RejectedRequest = { ...TOO_LARGE, detail: TOO_MANY_FIELDS_DETAIL }
 
-function readingOf(print: string | null): string | RejectedRequest {
+function toFingerprintOrRejection(print: string | null): string | RejectedRequest {
   return print === null ? { kind: 'rejected', code: 'body_too_deep' } : print
 }
 
-function checkedContent(content: unknown): unknown {
+function readFingerprintContent(content: unknown): unknown {
   if (content !== undefined) return content
   throw new IdempotencyError('fingerprint_invalid', `fingerprint() returned undefined. ${WAY_OUT}`)
 }
 
-function fingerprintFailed(cause: unknown): IdempotencyError {
+function fingerprintFailedError(cause: unknown): IdempotencyError {
   return new IdempotencyError('fingerprint_invalid', `fingerprint() failed${describeCause(cause)}. ${WAY_OUT}`, {
     cause,
   })
@@ -116,7 +118,7 @@ export function computeRequestFingerprint(
   const digest = computeDigest(content === undefined ? {} : content, ignoredMember, method, target)
   if (typeof digest === 'string') return digest
   if (digest.fault === 'too_deep') return null
-  if (isStream(content)) throw streamNeedsFingerprint()
+  if (isStream(content)) throw streamFingerprintError()
   throw new IdempotencyError(
     'fingerprint_required',
     `The request's body, or the result of \`fingerprint\`, contains ${digest.seen}, which has no JSON form to compare. ` +
@@ -130,7 +132,7 @@ function isStream(content: unknown): boolean {
   return typeof pipe === 'function' || typeof getReader === 'function'
 }
 
-function streamNeedsFingerprint(): IdempotencyError {
+function streamFingerprintError(): IdempotencyError {
   return new IdempotencyError(
     'fingerprint_required',
     "The request's body is a stream that nobody has read, as behind a proxy, so two different requests would look the same. Compare " +

@@ -29,7 +29,7 @@ export type IdentityReading =
   | (RejectedRequest & { readonly extraHeaders?: HeaderPairs | undefined })
   | { readonly kind: 'identified'; readonly identity: Identity; readonly extraHeaders?: HeaderPairs | undefined }
 
-type Identifier<Req> = (facts: RequestFacts<Req>) => MaybePromise<IdentityReading>
+type RequestIdentifier<Req> = (facts: RequestFacts<Req>) => MaybePromise<IdentityReading>
 
 const BYPASS: IdentityReading = { kind: 'bypass' }
 
@@ -39,14 +39,14 @@ const BYPASS: IdentityReading = { kind: 'bypass' }
  *
  * The reader throws IdempotencyError for misuse by the application: nothing ran and nothing was stored.
  */
-export function createRequestIdentifier<Req>(options: ResolvedOptions<Req>): Identifier<Req> {
+export function createRequestIdentifier<Req>(options: ResolvedOptions<Req>): RequestIdentifier<Req> {
   const identityOf = createUndatedIdentifier(options)
   if (options.firstSent === undefined) return identityOf
   const firstSentOf = createFirstSentReader(options.firstSent, options.clockSkewMs)
-  return (facts) => whenever(identityOf(facts), (one) => dated(one, firstSentOf, facts.request))
+  return (facts) => whenever(identityOf(facts), (one) => addFirstSent(one, firstSentOf, facts.request))
 }
 
-function createUndatedIdentifier<Req>(options: ResolvedOptions<Req>): Identifier<Req> {
+function createUndatedIdentifier<Req>(options: ResolvedOptions<Req>): RequestIdentifier<Req> {
   const { header, required, legacyKey, scope, skip } = options
   const methods = new Set(options.methods)
   const headerName = header.toLowerCase()
@@ -62,58 +62,59 @@ function createUndatedIdentifier<Req>(options: ResolvedOptions<Req>): Identifier
     const inHeader = findKeyHeader(facts, headerName)
     const legacy = (legacyKey && readLegacyKey(legacyKey, facts.body)) ?? null
     if (inHeader === null && legacy === null && !required && !mayHideKey(legacyKey, facts)) return BYPASS
-    return skip === undefined ? covered(facts, inHeader, legacy) : coveredUnlessSkipped(skip, facts, inHeader, legacy)
+    return skip === undefined
+      ? identifyCovered(facts, inHeader, legacy)
+      : identifyUnlessSkipped(skip, facts, inHeader, legacy)
   }
 
-  function coveredUnlessSkipped(
+  function identifyUnlessSkipped(
     skip: NonNullable<typeof options.skip>,
     facts: RequestFacts<Req>,
     inHeader: KeyHeader | null,
     legacy: KeyReading | null,
   ): MaybePromise<IdentityReading> {
-    return whenever(callOption(skip, facts.request, Boolean, skipFailed), (isSkipped) =>
-      isSkipped ? BYPASS : covered(facts, inHeader, legacy),
+    return whenever(callOption(skip, facts.request, Boolean, skipFailedError), (isSkipped) =>
+      isSkipped ? BYPASS : identifyCovered(facts, inHeader, legacy),
     )
   }
 
-  function covered(
+  function identifyCovered(
     facts: RequestFacts<Req>,
     inHeader: KeyHeader | null,
     legacy: KeyReading | null,
   ): MaybePromise<IdentityReading> {
-    if (mayHideKey(legacyKey, facts) && (inHeader === null || whenBoth !== 'header')) return keyHidden(facts)
-    const reading = chosenKey(inHeader, legacy, options)
-    if (reading === null) {
-      return {
-        kind: 'rejected',
-        code: 'key_missing',
-        detail: `Send the header ${header}, with a value that you choose: a new one for each operation, and the same one for each retry of it.`,
-      }
-    }
+    if (mayHideKey(legacyKey, facts) && (inHeader === null || whenBoth !== 'header')) return rejectHiddenKey(facts)
+    const reading = readRequestKey(inHeader, legacy, options)
+    if (reading === null) return rejectMissingKey(header)
     const ofLegacy = legacy === null ? undefined : deprecation
     if ('invalid' in reading) {
       return { kind: 'rejected', code: 'key_invalid', detail: reading.invalid, extraHeaders: ofLegacy }
     }
     const { key } = reading
     const extraHeaders = options.echoesKey
-      ? [...(ofLegacy ?? []), ...echoOf(header, String(inHeader?.values[0] ?? key))]
+      ? [...(ofLegacy ?? []), ...buildEchoHeaders(header, String(inHeader?.values[0] ?? key))]
       : ofLegacy
     const scope = scopeOf(facts.request)
-    if (scope instanceof Promise) return namedLater(scope, key, facts, fingerprintOf, extraHeaders, naming)
+    if (scope instanceof Promise) return awaitIdentityReading(scope, key, facts, fingerprintOf, extraHeaders, naming)
     const fingerprint = fingerprintOf(facts)
     return fingerprint instanceof Promise
-      ? namedLater(scope, key, facts, () => fingerprint, extraHeaders, naming)
-      : named(scope, key, facts, fingerprint, extraHeaders, naming)
+      ? awaitIdentityReading(scope, key, facts, () => fingerprint, extraHeaders, naming)
+      : toIdentityReading(scope, key, facts, fingerprint, extraHeaders, naming)
   }
 }
 
-interface Naming {
+function rejectMissingKey(header: string): RejectedRequest {
+  const detail = `Send the header ${header}, with a value that you choose: a new one for each operation, and the same one for each retry of it.`
+  return { kind: 'rejected', code: 'key_missing', detail }
+}
+
+interface IdentityTraits {
   readonly isOnlyScope: boolean
   readonly keyPerPath: boolean
 }
 
 /** The key in its header, as it was sent; one in the body may have characters that no header can have. */
-function echoOf(header: string, key: string): HeaderPairs {
+function buildEchoHeaders(header: string, key: string): HeaderPairs {
   return /^[\x20-\x7e\x80-\xff]+$/.test(key) ? [[header, key]] : []
 }
 
@@ -126,7 +127,7 @@ function mayHideKey(legacyKey: LegacyKey | undefined, facts: RequestFacts): bool
 }
 
 /** @throws IdempotencyError `body_not_parsed`, where it is not the client's mistake. */
-function keyHidden(facts: RequestFacts): IdentityReading {
+function rejectHiddenKey(facts: RequestFacts): IdentityReading {
   switch (facts.bodyFault) {
     case 'too_large':
       return TOO_LARGE
@@ -141,13 +142,13 @@ function keyHidden(facts: RequestFacts): IdentityReading {
   }
 }
 
-function named(
+function toIdentityReading(
   scope: string,
   key: string,
   facts: RequestFacts,
   fingerprint: string | RejectedRequest,
   extraHeaders: HeaderPairs | undefined,
-  { isOnlyScope, keyPerPath }: Naming,
+  { isOnlyScope, keyPerPath }: IdentityTraits,
 ): IdentityReading {
   if (typeof fingerprint === 'string') {
     const identity = { scope, key, path: keyPerPath ? stripQuery(facts.target) : undefined, fingerprint, isOnlyScope }
@@ -157,19 +158,19 @@ function named(
 }
 
 /** The fingerprint is not asked for before there is a scope. */
-async function namedLater<Req>(
+async function awaitIdentityReading<Req>(
   scope: MaybePromise<string>,
   key: string,
   facts: RequestFacts<Req>,
   fingerprintOf: (facts: RequestFacts<Req>) => MaybePromise<string | RejectedRequest>,
   extraHeaders: HeaderPairs | undefined,
-  naming: Naming,
+  naming: IdentityTraits,
 ): Promise<IdentityReading> {
-  return named(await scope, key, facts, await fingerprintOf(facts), extraHeaders, naming)
+  return toIdentityReading(await scope, key, facts, await fingerprintOf(facts), extraHeaders, naming)
 }
 
 /** With the time at which it was first sent, if it is covered and has a key. */
-function dated<Req>(
+function addFirstSent<Req>(
   identified: IdentityReading,
   firstSentOf: (request: Req) => FirstSentReading,
   request: Req,
@@ -184,7 +185,7 @@ function dated<Req>(
   return { kind: 'identified', identity: { ...identity, firstSent: reading.firstSent }, extraHeaders }
 }
 
-function skipFailed(cause: unknown): IdempotencyError {
+function skipFailedError(cause: unknown): IdempotencyError {
   return new IdempotencyError(
     'skip_failed',
     `skip() failed${describeCause(cause)}. So it is unknown whether to protect the request. It must return true or false.`,
@@ -193,25 +194,25 @@ function skipFailed(cause: unknown): IdempotencyError {
 }
 
 /** The key of a request, from the header or the deprecated field. `null` if it has neither. */
-function chosenKey(
+function readRequestKey(
   header: KeyHeader | null,
   legacy: KeyReading | null,
   { header: name, legacyKey }: Pick<ResolvedOptions<never>, 'header' | 'legacyKey'>,
 ): KeyReading | null {
   if (header === null || (legacy !== null && legacyKey?.whenBoth === 'field')) {
-    return legacy && placed(legacy, 'The key in the body is not one')
+    return legacy && prefixInvalidReason(legacy, 'The key in the body is not one')
   }
   const inHeader = readKeyHeader(header)
-  if ('invalid' in inHeader) return placed(inHeader, `The header ${name} is not a key`)
+  if ('invalid' in inHeader) return prefixInvalidReason(inHeader, `The header ${name} is not a key`)
   if (legacy === null || legacyKey?.whenBoth === 'header') return inHeader
-  if ('invalid' in legacy) return placed(legacy, 'The key in the body is not one')
+  if ('invalid' in legacy) return prefixInvalidReason(legacy, 'The key in the body is not one')
   if (legacy.key === inHeader.key) return inHeader
   return {
     invalid: `The header ${name} and the body's ${JSON.stringify(legacyKey?.field)} differ; send one of them.`,
   }
 }
 
-function placed(reading: KeyReading, place: string): KeyReading {
+function prefixInvalidReason(reading: KeyReading, place: string): KeyReading {
   return 'invalid' in reading ? { invalid: `${place}: ${reading.invalid}.` } : reading
 }
 
@@ -232,19 +233,19 @@ export function createFirstSentReader<Req>(
     try {
       given = firstSent(request)
     } catch (cause) {
-      throw failed(`failed${describeCause(cause)}`, cause)
+      throw firstSentFailedError(`failed${describeCause(cause)}`, cause)
     }
     if (given === undefined) return { firstSent: undefined }
     if (!(given instanceof Date)) {
       ignoreRejection(given)
-      throw failed(`returned ${describeKind(given)}`)
+      throw firstSentFailedError(`returned ${describeKind(given)}`)
     }
     const fault = findFirstSentFault(given, clockSkewMs)
     return fault === null ? { firstSent: given } : { fault }
   }
 }
 
-function failed(what: string, cause?: unknown): IdempotencyError {
+function firstSentFailedError(what: string, cause?: unknown): IdempotencyError {
   return new IdempotencyError(
     'first_sent_failed',
     `firstSent() ${what}. It must return a Date, or undefined if it is unknown when the operation was first sent; an invalid ` +

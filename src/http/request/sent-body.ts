@@ -10,11 +10,11 @@ import {
   type RequestFacts,
 } from './facts.js'
 
-type SentBody = Pick<RequestFacts, 'rawHeaders' | 'headers' | 'body' | 'bodyWasRead' | 'bodyIsEmpty'>
+type BodyFacts = Pick<RequestFacts, 'rawHeaders' | 'headers' | 'body' | 'bodyWasRead' | 'bodyIsEmpty'>
 
 /** Whether a body was sent that `req.body` does not show: it must never be treated as empty. */
-export function isBodyUnseen(facts: SentBody): boolean {
-  return showsNothing(facts) && wasSent(facts) && facts.bodyIsEmpty !== true
+export function isBodyUnseen(facts: BodyFacts): boolean {
+  return hasNoParsedBody(facts) && wasSent(facts) && facts.bodyIsEmpty !== true
 }
 
 /**
@@ -23,11 +23,11 @@ export function isBodyUnseen(facts: SentBody): boolean {
  *
  * @throws IdempotencyError `body_not_parsed` or `fingerprint_required` if the application made the mistake.
  */
-export function isBodyComparable(facts: SentBody): boolean {
+export function isBodyComparable(facts: BodyFacts): boolean {
   const contentType = getContentType(facts)
-  if (isMultipart(contentType)) throw multipartNeedsFingerprint()
+  if (isMultipart(contentType)) throw multipartFingerprintError()
   if (!isBodyUnseen(facts)) return true
-  if (facts.bodyWasRead) throw readElsewhere(contentType)
+  if (facts.bodyWasRead) throw bodyReadElsewhereError(contentType)
   if (hasMembers(contentType)) throw bodyNotParsedError(contentType)
   return false
 }
@@ -37,11 +37,11 @@ export function isBodyComparable(facts: SentBody): boolean {
  *
  * @throws IdempotencyError `body_not_parsed` if nobody has read the body yet.
  */
-export function assertBodyWasRead(facts: SentBody): void {
-  if (!facts.bodyWasRead && isBodyUnseen(facts)) throw notReadForFingerprint(getContentType(facts))
+export function assertBodyWasRead(facts: BodyFacts): void {
+  if (!facts.bodyWasRead && isBodyUnseen(facts)) throw bodyNotReadError(getContentType(facts))
 }
 
-function showsNothing(facts: SentBody): boolean {
+function hasNoParsedBody(facts: BodyFacts): boolean {
   const { body } = facts
   if (body === undefined || body === null) return true
   if (typeof body !== 'object' || Array.isArray(body) || body instanceof Uint8Array) return false
@@ -59,23 +59,23 @@ function isEmpty(body: object): boolean {
  * `req.rawBody`. So `{}` counts as the body only if the body was read and may really have been `{}`: not if a form, or
  * another type than JSON, had another length.
  */
-function mayBeAnEmptyObject(facts: SentBody): boolean {
+function mayBeAnEmptyObject(facts: BodyFacts): boolean {
   if (!facts.bodyWasRead) return false
   const type = parseMediaType(getContentType(facts))
   return type === null || isJson(type) || !mayHaveContent(facts)
 }
 
-function wasSent(facts: SentBody): boolean {
-  return lengthOf(facts) !== 0 || isChunked(facts)
+function wasSent(facts: BodyFacts): boolean {
+  return readContentLength(facts) !== 0 || isChunked(facts)
 }
 
 /** Whether the body that was sent may be more than nothing, and more than `{}`. */
 export function mayHaveContent(head: HeaderSource): boolean {
-  return isChunked(head) || ![0, 2].includes(lengthOf(head))
+  return isChunked(head) || ![0, 2].includes(readContentLength(head))
 }
 
 /** In bytes, as announced; 0 if it was not. */
-function lengthOf(head: HeaderSource): number {
+function readContentLength(head: HeaderSource): number {
   return Number(getFirstHeaderLine(head, 'content-length') ?? '0')
 }
 
@@ -83,7 +83,7 @@ function isChunked(head: HeaderSource): boolean {
   return getFirstHeaderLine(head, 'transfer-encoding') !== undefined
 }
 
-function multipartNeedsFingerprint(): IdempotencyError {
+function multipartFingerprintError(): IdempotencyError {
   return new IdempotencyError(
     'fingerprint_required',
     'A multipart body differs on each retry, because its boundary is random. Set a `fingerprint(req)` that returns ' +
@@ -91,10 +91,10 @@ function multipartNeedsFingerprint(): IdempotencyError {
   )
 }
 
-function readElsewhere(contentType: string): IdempotencyError {
+function bodyReadElsewhereError(contentType: string): IdempotencyError {
   return new IdempotencyError(
     'fingerprint_required',
-    `The request has a body (${named(contentType)}) that was read, but \`req.body\` does not contain it: two different ` +
+    `The request has a body (${describeContentType(contentType)}) that was read, but \`req.body\` does not contain it: two different ` +
       'requests would look the same. Set a `fingerprint(req)` that returns what makes two such requests the same, such as ' +
       '`(req) => req.rawBody ?? req.body ?? null`, or put the body into `req.body`.',
   )
@@ -104,26 +104,26 @@ function readElsewhere(contentType: string): IdempotencyError {
 export function bodyNotParsedError(contentType: string): IdempotencyError {
   return new IdempotencyError(
     'body_not_parsed',
-    `The request has a body (${named(contentType)}) that no parser has read: two different requests would look the same, ` +
+    `The request has a body (${describeContentType(contentType)}) that no parser has read: two different requests would look the same, ` +
       'and a key in it would be missed. Mount the parser of its content type before the middleware, such as ' +
-      `\`${parserOf(contentType)}\`.`,
+      `\`${suggestParser(contentType)}\`.`,
   )
 }
 
-function notReadForFingerprint(contentType: string): IdempotencyError {
+function bodyNotReadError(contentType: string): IdempotencyError {
   return new IdempotencyError(
     'body_not_parsed',
-    `The request has a body (${named(contentType)}) that nothing has read yet, so \`fingerprint(req)\` could not see its ` +
+    `The request has a body (${describeContentType(contentType)}) that nothing has read yet, so \`fingerprint(req)\` could not see its ` +
       'content. Mount the parser of its content type before the middleware, such as `express.json()` or multer. For a fingerprint ' +
       'that does not use the body: `fingerprint: withoutBody((req) => …)`.',
   )
 }
 
-function parserOf(contentType: string): string {
+function suggestParser(contentType: string): string {
   return isJson(parseMediaType(contentType) ?? '') ? 'express.json()' : 'express.urlencoded({ extended: true })'
 }
 
-function named(contentType: string): string {
+function describeContentType(contentType: string): string {
   return parseMediaType(contentType) ?? 'without a valid content type'
 }
 

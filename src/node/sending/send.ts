@@ -21,7 +21,7 @@ import type { Callback } from '../node-errors.js'
 import { getOriginalMethods, hasNodeEnd, hasNodeWrite, type OriginalMethods, type SendingMethods } from './outlet.js'
 
 /** A response that is being sent. */
-interface Leaving {
+interface OutgoingResponse {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly extraHeaders: HeaderPairs
@@ -56,7 +56,11 @@ export function sendAnswer(
 }
 
 /** Sends the response as its handler made it, in one piece. */
-export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: ResponseHead, body: Uint8Array): void {
+export function sendWhole(
+  { req, res, extraHeaders, outlet }: OutgoingResponse,
+  head: ResponseHead,
+  body: Uint8Array,
+): void {
   if (head.isAsOnWire) setHeaders(res, head)
   const hasTrailers = faked.hasTrailers(res)
   // If the head is still pending, Node's `end` would announce a length, which excludes trailers; after removing one it
@@ -81,7 +85,7 @@ export function sendWhole({ req, res, extraHeaders, outlet }: Leaving, head: Res
  * after 'drain'.
  */
 export function sendHeadAndFirstPiece(
-  { res, extraHeaders, outlet }: Leaving,
+  { res, extraHeaders, outlet }: OutgoingResponse,
   head: ResponseHead,
   body: Uint8Array,
   done: Callback | undefined,
@@ -111,11 +115,11 @@ export function sendHeadAndFirstPiece(
   }
 }
 
-export function sendStreamEnd({ res, outlet }: Leaving, rest: Uint8Array): void {
+export function sendStreamEnd({ res, outlet }: OutgoingResponse, rest: Uint8Array): void {
   const held = faked.replaceSendingMethods(res, outlet)
   if (rest.byteLength === 0) outlet.end.call(res)
   else outlet.end.call(res, rest)
-  holdAgain(res, held)
+  restoreHeldMethods(res, held)
 }
 
 /** Hooks on the head (on-headers) read the status from `res`, which may have another message by now. */
@@ -165,10 +169,10 @@ function sendAll(
   if (head.statusMessage === NO_REASON) sendHead(res, head, outlet) // Node sends an empty phrase only if writeHead has it.
   const held = faked.replaceSendingMethods(res, outlet)
   sendBody(res, body, outlet)
-  holdAgain(res, held)
+  restoreHeldMethods(res, held)
 }
 
-function holdAgain(res: ServerResponse, held: SendingMethods): void {
+function restoreHeldMethods(res: ServerResponse, held: SendingMethods): void {
   if (faked.hasNodeEndRun(res)) faked.replaceSendingMethods(res, held)
   else res.once('finish', () => void faked.replaceSendingMethods(res, held))
 }
@@ -217,7 +221,7 @@ export function toWireHead(
   beginning: BodyStart,
 ): ResponseHead {
   if (head.isAscii) return head
-  const [statusLine = '', ...fields] = linesOf(headBytes(req, all, head, beginning))
+  const [statusLine = '', ...fields] = parseHeadLines(encodeHeadAsNode(req, all, head, beginning))
   const headers = head.headers.map(([name, value]) => {
     const at = fields.findIndex((field) => field.startsWith(`${name}: `))
     const [field] = at < 0 ? [] : fields.splice(at, 1)
@@ -238,7 +242,7 @@ export function setHeaders(res: ServerResponse, { headers }: Pick<ResponseHead, 
   res.setHeader('Content-Length', length)
 }
 
-function headBytes(
+function encodeHeadAsNode(
   req: IncomingMessage,
   all: HeaderMap,
   { status, statusMessage }: ResponseHead,
@@ -266,6 +270,6 @@ function headBytes(
   return Buffer.concat(pieces)
 }
 
-function linesOf(bytes: Buffer): string[] {
+function parseHeadLines(bytes: Buffer): string[] {
   return bytes.toString('latin1', 0, bytes.indexOf('\r\n\r\n')).split('\r\n')
 }

@@ -129,18 +129,18 @@ class OutlivingSocket extends GuardedSocket {
       case 'removeListener':
         return (event: string, listener: Listener) => this.#remove(socket, event, listener, view)
       default:
-        return this.#isRevealed ? super.get(socket, property, view) : this.#outlived(socket, property, view)
+        return this.#isRevealed ? super.get(socket, property, view) : this.#getConnectedProperty(socket, property, view)
     }
   }
 
-  #outlived(socket: Socket, property: string | symbol, view: Socket): unknown {
+  #getConnectedProperty(socket: Socket, property: string | symbol, view: Socket): unknown {
     switch (property) {
       case 'writable':
         return true
       case 'destroyed':
         return false
       case 'write':
-        return socket.writable === false ? swallow : forwardProperty(socket, property, view)
+        return socket.writable === false ? discardWrite : forwardProperty(socket, property, view)
       default:
         return super.get(socket, property, view)
     }
@@ -162,7 +162,7 @@ class OutlivingSocket extends GuardedSocket {
 }
 
 /** Discards what is written for a client that has left. */
-function swallow(_chunk: unknown, encoding: unknown, callback: unknown): boolean {
+function discardWrite(_chunk: unknown, encoding: unknown, callback: unknown): boolean {
   const done = typeof encoding === 'function' ? encoding : callback
   if (done !== undefined && done !== null) process.nextTick(done as Callback)
   return true
@@ -174,11 +174,13 @@ function swallow(_chunk: unknown, encoding: unknown, callback: unknown): boolean
  */
 function forwardProperty(socket: Socket, property: string | symbol, view: Socket): unknown {
   const value: unknown = socket[property as keyof Socket]
-  return typeof value === 'function' && property !== 'constructor' ? methodOf(socket, property, value, view) : value
+  return typeof value === 'function' && property !== 'constructor'
+    ? bindSocketMethod(socket, property, value, view)
+    : value
 }
 
 // biome-ignore lint/complexity/noBannedTypes: any method of a socket
-function methodOf(socket: Socket, property: string | symbol, method: Function, view: Socket): unknown {
+function bindSocketMethod(socket: Socket, property: string | symbol, method: Function, view: Socket): unknown {
   const { configurable, writable } = Reflect.getOwnPropertyDescriptor(socket, property) ?? { configurable: true }
   if (!configurable && !writable) return method
   return (...args: unknown[]) => {

@@ -1,7 +1,7 @@
 import { AssertionError } from 'node:assert'
 import type { OnceAnswer } from './app-connection.js'
 
-export interface Trial {
+export interface ApplicationTrial {
   send(key: string, body?: 'other'): Promise<OnceAnswer>
   newKey(): string
   /** `null` where the application does not say. */
@@ -14,13 +14,13 @@ export interface Trial {
 
 interface Case {
   readonly name: string
-  isPossible(trial: Trial): boolean
+  isPossible(trial: ApplicationTrial): boolean
   /** @throws AssertionError */
-  run(trial: Trial): Promise<void>
+  run(trial: ApplicationTrial): Promise<void>
 }
 
 const isAlwaysPossible = () => true
-const canFail = ({ fail }: Trial) => fail !== undefined
+const canFail = ({ fail }: ApplicationTrial) => fail !== undefined
 
 export const CASES: readonly Case[] = [
   { name: 'first and repeat', isPossible: isAlwaysPossible, run: tryRepeat },
@@ -37,7 +37,7 @@ export const CASES: readonly Case[] = [
 
 const CAUSES = 'Is the route behind the middleware, and do both requests have one scope?'
 
-async function tryRepeat(trial: Trial): Promise<void> {
+async function tryRepeat(trial: ApplicationTrial): Promise<void> {
   const key = trial.newKey()
   const first = await sendFirst(trial, key)
   const before = await trial.effects()
@@ -63,7 +63,7 @@ async function tryRepeat(trial: Trial): Promise<void> {
   }
 }
 
-async function tryRace(trial: Trial): Promise<void> {
+async function tryRace(trial: ApplicationTrial): Promise<void> {
   const key = trial.newKey()
   const before = await trial.effects()
   const answers = await Promise.all(Array.from({ length: trial.atOnce }, () => trial.send(key)))
@@ -97,7 +97,7 @@ async function tryRace(trial: Trial): Promise<void> {
   }
 }
 
-async function tryOtherBody(trial: Trial): Promise<void> {
+async function tryOtherBody(trial: ApplicationTrial): Promise<void> {
   const key = trial.newKey()
   await sendFirst(trial, key)
   const before = await trial.effects()
@@ -128,7 +128,7 @@ async function tryOtherBody(trial: Trial): Promise<void> {
   )
 }
 
-async function tryFailure(trial: Trial): Promise<void> {
+async function tryFailure(trial: ApplicationTrial): Promise<void> {
   const key = trial.newKey()
   const before = await trial.effects()
   const failed = await sendFailing(trial, key, 'before')
@@ -153,7 +153,7 @@ async function tryFailure(trial: Trial): Promise<void> {
   assertEffectTookPlace(before, after, 'the retry of a failure')
 }
 
-async function tryCrash(trial: Trial): Promise<void> {
+async function tryCrash(trial: ApplicationTrial): Promise<void> {
   const key = trial.newKey()
   const before = await trial.effects()
   await sendFailing(trial, key, 'after')
@@ -183,7 +183,7 @@ async function tryCrash(trial: Trial): Promise<void> {
  * While an outcome is unknown, the key is bound to its body; after a certain failure it is free. The count tells a handler that has undone
  * its effect, or another side that removes the duplicate, from one that has hidden it.
  */
-async function tryOtherAfterCrash(trial: Trial): Promise<void> {
+async function tryOtherAfterCrash(trial: ApplicationTrial): Promise<void> {
   const key = trial.newKey()
   const before = (await trial.effects()) ?? 0
   const failed = await sendFailing(trial, key, 'after')
@@ -201,7 +201,7 @@ async function tryOtherAfterCrash(trial: Trial): Promise<void> {
 }
 
 /** `null`: an attempt without an answer, as its client sees it when the connection breaks or a Fetch handler throws. */
-async function sendFailing(trial: Trial, key: string, when: 'before' | 'after'): Promise<OnceAnswer | null> {
+async function sendFailing(trial: ApplicationTrial, key: string, when: 'before' | 'after'): Promise<OnceAnswer | null> {
   await trial.fail?.(when)
   const answer = await trial.send(key).catch((error) => {
     if (error instanceof AssertionError) throw error
@@ -221,7 +221,7 @@ const IN_FLIGHT_PAUSE_MS = 50
 const IN_FLIGHT_MS = 10_000
 
 /** As a client retries: after an attempt without an answer, its record may be in flight for a moment more. */
-async function sendRetry(trial: Trial, key: string): Promise<OnceAnswer> {
+async function sendRetry(trial: ApplicationTrial, key: string): Promise<OnceAnswer> {
   for (const until = performance.now() + IN_FLIGHT_MS; ; ) {
     const answer = await trial.send(key)
     if (!isRefusedAs('in_flight', answer) || performance.now() > until) return answer
@@ -232,7 +232,7 @@ async function sendRetry(trial: Trial, key: string): Promise<OnceAnswer> {
 const ANSWER_MS = 30_000
 
 /** The timer keeps the process alive: a handler that waits for nothing would end it without a word. */
-export async function withTimeLimit(answer: Promise<OnceAnswer>): Promise<OnceAnswer> {
+export async function limitAnswerTime(answer: Promise<OnceAnswer>): Promise<OnceAnswer> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<null>((resolve) => {
     timer = setTimeout(resolve, ANSWER_MS, null)
@@ -253,7 +253,7 @@ function assertEffectTookPlace(before: number | null, after: number | null, whic
   failCase(`${which} was answered with a success, but the effect never took place.`, after, before + 1)
 }
 
-async function sendFirst(trial: Trial, key: string): Promise<OnceAnswer> {
+async function sendFirst(trial: ApplicationTrial, key: string): Promise<OnceAnswer> {
   const before = await trial.effects()
   const answer = await trial.send(key)
   if (!isSuccess(answer)) {
@@ -274,7 +274,12 @@ async function sendFirst(trial: Trial, key: string): Promise<OnceAnswer> {
   return answer
 }
 
-async function assertSameCount(trial: Trial, before: number | null, when: string, answer: OnceAnswer): Promise<void> {
+async function assertSameCount(
+  trial: ApplicationTrial,
+  before: number | null,
+  when: string,
+  answer: OnceAnswer,
+): Promise<void> {
   const after = await trial.effects()
   if (before === null || after === before) return
   failCase(

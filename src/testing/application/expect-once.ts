@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describeKind, type OptionTable, optionRules, resolveOptions } from '../../core/index.js'
 import { aHeaderName } from '../../http/index.js'
 import { connectApp, type OnceApp, type OnceRequest } from './app-connection.js'
-import { CASES, type Trial, withTimeLimit } from './cases.js'
+import { type ApplicationTrial, CASES, limitAnswerTime } from './cases.js'
 
 /** A request that the application carries out. */
 export interface ExpectOnceRequest {
@@ -73,9 +73,9 @@ export async function expectOnce(
   const { send, close } = await connectApp(app)
   const { header = 'Idempotency-Key', effects, fail, atOnce = 5 } = options
   const other = 'otherBody' in options ? options.otherBody : changeBody(request.body)
-  const trial: Trial = {
+  const trial: ApplicationTrial = {
     send: (key, body) =>
-      withTimeLimit(send(buildRequest(request, header, key, body === 'other' ? other : request.body))),
+      limitAnswerTime(send(buildRequest(request, header, key, body === 'other' ? other : request.body))),
     newKey: () => randomUUID(),
     effects: async () => (effects === undefined ? null : parseCount(await effects())),
     countsEffects: effects !== undefined,

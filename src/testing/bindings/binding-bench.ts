@@ -119,12 +119,12 @@ export class SeenReply {
     return this.body.toString()
   }
 
-  lines(name: string): string[] {
+  listHeaderValues(name: string): string[] {
     return this.headers.filter(([each]) => each.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
   }
 
-  header(name: string): string | undefined {
-    return this.lines(name)[0]
+  findHeader(name: string): string | undefined {
+    return this.listHeaderValues(name)[0]
   }
 
   /** A problem's code, or `null`. */
@@ -221,7 +221,10 @@ export function createTrialStore(): TrialStore {
   const records = new Map<string, machine.StoredRecord>()
   let isAway = false
 
-  function step<Reply>(key: string, command: (stored: machine.StoredRecord | null) => machine.Change<Reply>): Reply {
+  function applyCommand<Reply>(
+    key: string,
+    command: (stored: machine.StoredRecord | null) => machine.Change<Reply>,
+  ): Reply {
     const { record, reply } = command(records.get(key) ?? null)
     if (record !== null) records.set(key, record)
     return reply
@@ -235,10 +238,10 @@ export function createTrialStore(): TrialStore {
       const fails = isAway
       isAway = false
       if (fails) throw new Error('The store is away.')
-      return step(key, (stored) => machine.begin(stored, claim, performance.now()))
+      return applyCommand(key, (stored) => machine.begin(stored, claim, performance.now()))
     },
-    renew: async (key, own) => step(key, (stored) => machine.renew(stored, own, performance.now())),
-    complete: async (key, own) => step(key, (stored) => machine.complete(stored, own, performance.now())),
-    release: async (key, own) => step(key, (stored) => machine.release(stored, own, performance.now())),
+    renew: async (key, own) => applyCommand(key, (stored) => machine.renew(stored, own, performance.now())),
+    complete: async (key, own) => applyCommand(key, (stored) => machine.complete(stored, own, performance.now())),
+    release: async (key, own) => applyCommand(key, (stored) => machine.release(stored, own, performance.now())),
   }
 }

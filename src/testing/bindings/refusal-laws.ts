@@ -53,9 +53,9 @@ export const refusalLaws: readonly BindingLaw[] = [
       const served = await serve(answerPaid)
       await served.send()
       const other = await served.send(sent)
-      const seen = [other.status, other.header('Content-Type'), other.code]
+      const seen = [other.status, other.findHeader('Content-Type'), other.code]
       assertPromise(seen, [409, PROBLEM, 'mismatched'], 'A key belongs to its first request.')
-      const advice = [other.header('X-Should-Retry'), other.lines('Retry-After')]
+      const advice = [other.findHeader('X-Should-Retry'), other.listHeaderValues('Retry-After')]
       assertPromise(advice, ['false', []], 'A mismatch is not worth a retry.')
       assertPromise(served.runs(), 1, 'A request that is refused does not run.')
     }),
@@ -65,7 +65,11 @@ export const refusalLaws: readonly BindingLaw[] = [
     createBindingLaw(`mismatch: the key with ${what} is refused`, async (serve) => {
       const served = await serve(answerPaid)
       assertPromise((await served.send(one)).status, 200, 'The first request is carried out.')
-      assertPromise((await served.send(one)).lines('Idempotent-Replayed'), ['true'], 'Its repeat is the same request.')
+      assertPromise(
+        (await served.send(one)).listHeaderValues('Idempotent-Replayed'),
+        ['true'],
+        'Its repeat is the same request.',
+      )
       const refusal = await served.send(other)
       assertProblem(refusal, 409, 'mismatched', 'A request counts as it was sent.')
     }),
@@ -78,7 +82,7 @@ export const refusalLaws: readonly BindingLaw[] = [
       assertProblem(refusal, 400, code, 'The problem says what is wrong.')
       const { type, status } = JSON.parse(refusal.text)
       const due = [PROBLEM, `urn:once-per-key:problem:${code}`, 400]
-      assertPromise([refusal.header('Content-Type'), type, status], due, 'A problem has the form of RFC 9457.')
+      assertPromise([refusal.findHeader('Content-Type'), type, status], due, 'A problem has the form of RFC 9457.')
       assertPromise(served.events, [{ type: 'rejected', code }], 'A refusal is an event.')
       assertPromise(served.runs(), 0, 'A request that is refused does not run.')
     }),
@@ -91,7 +95,7 @@ export const refusalLaws: readonly BindingLaw[] = [
       const bytes = '{ "to": {"bank":1.0, "name":"Zo\\u00eb"},\n "amount": 1e2 }'
       const headers = [['Content-Type', 'application/json; charset=utf-8']] as const
       const again = await served.send({ bytes, headers })
-      assertPromise(again.lines('Idempotent-Replayed'), ['true'], 'JSON counts by its value.')
+      assertPromise(again.listHeaderValues('Idempotent-Replayed'), ['true'], 'JSON counts by its value.')
     },
 
     'problem: `problemStatuses` and `renderProblem` shape refusals': async (serve) => {
@@ -100,7 +104,7 @@ export const refusalLaws: readonly BindingLaw[] = [
       const served = await serve(answerPaid, { options: { problemStatuses: ietfDraft, renderProblem } })
       await served.send()
       const refusal = await served.send({ json: { amount: 200 } })
-      const seen = [refusal.status, refusal.header('Content-Type'), refusal.text]
+      const seen = [refusal.status, refusal.findHeader('Content-Type'), refusal.text]
       assertPromise(seen, [422, contentType, '{"errors":["mismatched"]}'], 'The application decides how problems look.')
     },
 
@@ -110,7 +114,7 @@ export const refusalLaws: readonly BindingLaw[] = [
       store.failNextBegin()
       const refusal = await served.send()
       assertProblem(refusal, 503, 'store_unavailable', 'Without its store the library refuses.')
-      const advice = [refusal.header('Retry-After'), refusal.header('X-Should-Retry')]
+      const advice = [refusal.findHeader('Retry-After'), refusal.findHeader('X-Should-Retry')]
       assertPromise(advice, ['1', 'true'], 'A client is told to come back.')
       assertPromise(served.runs(), 0, 'A request that is refused does not run.')
       assertPromise((await served.send()).text, 'paid', 'Once the store is back, the request runs.')
@@ -144,7 +148,7 @@ export const refusalLaws: readonly BindingLaw[] = [
         const served = await serve(({ json }) => Promise.resolve(json()).then(answerPaid))
         for (const bytes of ['{"amount":', ' ', 'paid']) {
           const refusal = await served.send({ bytes, headers: JSON_TYPE })
-          const seen = [refusal.status, refusal.code, refusal.header('X-Should-Retry')]
+          const seen = [refusal.status, refusal.code, refusal.findHeader('X-Should-Retry')]
           assertPromise(
             seen,
             [400, 'body_malformed', 'false'],

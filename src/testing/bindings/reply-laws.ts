@@ -43,8 +43,8 @@ export const replyLaws: readonly BindingLaw[] = [
           toComparableReply(first),
           'A replay is the first response again, byte for byte.',
         )
-        assertPromise(first.lines('Idempotent-Replayed'), [], 'A first response is not marked as a replay.')
-        assertPromise(replay.lines('Idempotent-Replayed'), ['true'], 'A replay is marked as one.')
+        assertPromise(first.listHeaderValues('Idempotent-Replayed'), [], 'A first response is not marked as a replay.')
+        assertPromise(replay.listHeaderValues('Idempotent-Replayed'), ['true'], 'A replay is marked as one.')
         assertPromise(served.runs(), 1, 'A handler runs once.')
       },
     ),
@@ -53,15 +53,15 @@ export const replyLaws: readonly BindingLaw[] = [
   ...createBindingLaws({
     'replay: cookies reach the first client, line by line, and no other': async (serve) => {
       const served = await serve(() => ({ text: 'paid', headers: toCookieLines(COOKIES) }))
-      assertPromise((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
-      assertPromise((await served.send()).lines('Set-Cookie'), [], 'A replay sets no cookies.')
+      assertPromise((await served.send()).listHeaderValues('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
+      assertPromise((await served.send()).listHeaderValues('Set-Cookie'), [], 'A replay sets no cookies.')
     },
 
     'replay: cookies that `keepHeader` keeps are replayed line by line': async (serve) => {
       const options = { keepHeader: () => true }
       const served = await serve(() => ({ text: 'paid', headers: toCookieLines(COOKIES) }), { options })
       await served.send()
-      assertPromise((await served.send()).lines('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
+      assertPromise((await served.send()).listHeaderValues('Set-Cookie'), COOKIES, 'Each cookie is a line of its own.')
     },
 
     'too large: an answer that is longer than `maxAnswerBytes` is sent, and not kept': async (serve) => {

@@ -45,7 +45,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     for (const sent of [{ key: null }, { method: 'GET' }, { headers: [['X-Skip', 'yes']] as const }]) {
       for (const reply of [await served.send(sent), await served.send(sent)]) {
         assertPromise(
-          [reply.text, reply.lines('Idempotent-Replayed')],
+          [reply.text, reply.listHeaderValues('Idempotent-Replayed')],
           ['run', []],
           'A request that is not covered passes.',
         )
@@ -59,7 +59,7 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     const served = await serve(() => ({ text: 'paid' }), { options: { scope: (header) => header('x-merchant') } })
     for (const merchant of ['acme', 'globex']) {
       const reply = await served.send({ headers: [['X-Merchant', merchant]] })
-      assertPromise(reply.lines('Idempotent-Replayed'), [], 'A scope gets no answer of another.')
+      assertPromise(reply.listHeaderValues('Idempotent-Replayed'), [], 'A scope gets no answer of another.')
     }
     assertPromise(served.runs(), 2, 'A handler runs once for each scope.')
   },
@@ -121,7 +121,11 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     await started.opened
     const second = served.send()
     assertPromise((await first).text, 'paid', 'The owner sends its answer.')
-    assertPromise((await second).lines('Idempotent-Replayed'), ['true'], 'A duplicate that has waited gets a replay.')
+    assertPromise(
+      (await second).listHeaderValues('Idempotent-Replayed'),
+      ['true'],
+      'A duplicate that has waited gets a replay.',
+    )
     assertPromise(served.runs(), 1, 'A duplicate that waits does not run.')
   },
 
@@ -143,15 +147,15 @@ export const runLaws: readonly BindingLaw[] = createBindingLaws({
     await served.idle()
     const replay = await served.send()
     assertPromise(replay.text, '{"aborted":false}', 'A client that leaves does not abort the run.')
-    assertPromise(replay.lines('Idempotent-Replayed'), ['true'], 'What was answered to nobody is replayed.')
+    assertPromise(replay.listHeaderValues('Idempotent-Replayed'), ['true'], 'What was answered to nobody is replayed.')
     assertPromise(served.runs(), 1, 'A retry does not run again.')
   },
 })
 
 function assertInFlight(refusal: SeenReply): void {
   assertProblem(refusal, 409, 'in_flight', 'A duplicate is told that its request is in flight.')
-  const advice = [/^[1-8]$/.test(refusal.header('Retry-After') ?? ''), refusal.header('X-Should-Retry')]
-  const headers = Object.fromEntries(['Retry-After', 'X-Should-Retry'].map((name) => [name, refusal.header(name)]))
+  const advice = [/^[1-8]$/.test(refusal.findHeader('Retry-After') ?? ''), refusal.findHeader('X-Should-Retry')]
+  const headers = Object.fromEntries(['Retry-After', 'X-Should-Retry'].map((name) => [name, refusal.findHeader(name)]))
   if (advice[0] !== true || advice[1] !== 'true') {
     assertPromise(headers, { 'Retry-After': '1 to 8', 'X-Should-Retry': 'true' }, 'A duplicate is told to come back.')
   }
@@ -227,7 +231,7 @@ export const endLaws: readonly BindingLaw[] = [
       }
       const served = await serve(() => ({ text: 'paid' }), { options: { store } })
       const reply = await served.send()
-      const seen = [reply.status, reply.text, reply.lines('Idempotent-Replayed')]
+      const seen = [reply.status, reply.text, reply.listHeaderValues('Idempotent-Replayed')]
       assertPromise(seen, [202, 'paid by another', ['true']], 'Nobody is sent a success that no record holds.')
     },
 

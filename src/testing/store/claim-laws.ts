@@ -19,9 +19,9 @@ import {
   PASS,
   REST,
   refusing,
+  type StoreTrial,
   stranger,
   TAKEN_OVER,
-  type Trial,
   third,
 } from './history.js'
 import { createLaws, type Law } from './play.js'
@@ -76,7 +76,7 @@ export const claimLaws: readonly Law[] = createLaws([], {
   ],
 })
 
-async function assertDayLeft({ store, key }: Trial): Promise<void> {
+async function assertDayLeft({ store, key }: StoreTrial): Promise<void> {
   const terms = { leaseMs: DAY_MS, retentionMs: DAY_MS, unknownOutcome: 'refuse' } as const
   const begun = await store.begin(key, { token: randomUUID(), scope: 'laws', fingerprint: FINGERPRINT, ...terms })
   const leftMs = !begun.acquired && begun.record.state === 'in-flight' ? begun.record.leaseRemainingMs : 0
@@ -119,11 +119,9 @@ export const boundLaws: readonly Law[] = createLaws([], {
   'bound: a command that comes with another fingerprint is not shown the answer': [
     ...COMPLETED,
     // It makes no difference which token is sent, or which command is refused.
-    ...[owner.with({ fingerprint: OTHER_FINGERPRINT }), corrected.with({ attempt: 1 })].flatMap((other) => [
-      other.begin(),
-      other.renew(),
-      other.release(),
-    ]),
+    ...[owner.copyWithTerms({ fingerprint: OTHER_FINGERPRINT }), corrected.copyWithTerms({ attempt: 1 })].flatMap(
+      (other) => [other.begin(), other.renew(), other.release()],
+    ),
     corrected.complete(OTHER_ANSWER, { attempt: 1 }),
   ],
 

@@ -58,14 +58,14 @@ export const ownersTable: readonly Law[] = [
   ...ENDS.flatMap(([command, by]) => [
     ...createTable([], omitSituation('none'), {
       [`${command} (own, %)`]: () => by(owner),
-      [`${command} (another's, %)`]: () => by(stranger.with({ attempt: 7 })),
+      [`${command} (another's, %)`]: () => by(stranger.copyWithTerms({ attempt: 7 })),
     }),
     ...createTable(
       [],
       { none: [] },
       {
-        [`${command} (%)`]: () => by(owner.with({ attempt: 3 })),
-        [`${command} (%, of an uncertain attempt)`]: () => by(owner.with({ attempt: 3, uncertain: true })),
+        [`${command} (%)`]: () => by(owner.copyWithTerms({ attempt: 3 })),
+        [`${command} (%, of an uncertain attempt)`]: () => by(owner.copyWithTerms({ attempt: 3, uncertain: true })),
       },
     ),
   ]),
@@ -139,7 +139,7 @@ function createTable(
 ): Law[] {
   return Object.entries(situations).flatMap(([situation, history]) => {
     const oracle = new Oracle(1)
-    oracle.rehearse(history)
+    oracle.predictHistory(history)
     const met = oracle.findRecord('') ?? null
     return Object.entries(commands).flatMap(([name, toCommand]) => {
       const command = toCommand(met)

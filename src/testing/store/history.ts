@@ -3,10 +3,10 @@ import type { Answer, Claim, Forgetting, StepChange } from '../../core/index.js'
 import type { WholeStore } from './checked-store.js'
 
 /** What happens in a law, one after the other. A function does what no event says. */
-export type Event = Command | Walk | AtOnce | Wait | ((trial: Trial) => Promise<void>)
+export type Event = Command | Walk | ConcurrentCommands | Wait | ((trial: StoreTrial) => Promise<void>)
 
 /** The store on trial, and what the law's keys begin with. */
-export interface Trial {
+export interface StoreTrial {
   readonly store: WholeStore
   readonly key: string
 }
@@ -52,7 +52,7 @@ export interface Walk {
 }
 
 /** Commands at once: what comes of them is what comes of some order. */
-export interface AtOnce {
+export interface ConcurrentCommands {
   readonly type: 'at once'
   readonly commands: readonly Command[]
   /** Waits before a command is sent, by its place. */
@@ -91,63 +91,69 @@ export const ANSWER: Answer = {
 export const OTHER_ANSWER: Answer = { ...ANSWER, status: 200, body: new TextEncoder().encode('{"id":"payout_2"}') }
 export const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i)
 
-type Given = Partial<Terms>
+type TermOverrides = Partial<Terms>
 
 /** Says commands, in the name of one token. */
 export class Sender {
   constructor(
     readonly name: string,
-    readonly usual: Given = {},
+    readonly usual: TermOverrides = {},
   ) {}
 
   /** The same sender with other terms. */
-  with(terms: Given): Sender {
+  copyWithTerms(terms: TermOverrides): Sender {
     return new Sender(this.name, { ...this.usual, ...terms })
   }
 
-  begin(terms?: Given): Command {
-    return this.#command('begin', terms)
+  begin(terms?: TermOverrides): Command {
+    return this.#createCommand('begin', terms)
   }
 
-  renew(terms?: Given): Command {
-    return this.#command('renew', terms)
+  renew(terms?: TermOverrides): Command {
+    return this.#createCommand('renew', terms)
   }
 
-  complete(answer: Answer = ANSWER, terms?: Given): Command {
-    return this.#command('complete', { answer, ...terms })
+  complete(answer: Answer = ANSWER, terms?: TermOverrides): Command {
+    return this.#createCommand('complete', { answer, ...terms })
   }
 
-  release(terms?: Given): Command {
-    return this.#command('release', terms)
+  release(terms?: TermOverrides): Command {
+    return this.#createCommand('release', terms)
   }
 
   /** An uncertain failure. */
-  lose(terms?: Given): Command {
+  lose(terms?: TermOverrides): Command {
     return this.release({ uncertain: true, ...terms })
   }
 
   /** `text`: the bytes of the result, as Latin-1; `null`: it was not kept. */
-  step(label: string, state: StepChange['state'], order: number, text: string | null = null, terms?: Given): Command {
+  step(
+    label: string,
+    state: StepChange['state'],
+    order: number,
+    text: string | null = null,
+    terms?: TermOverrides,
+  ): Command {
     const result = text === null ? null : Buffer.from(text, 'latin1')
-    return this.#command('step', { label, state, order, result, ...terms })
+    return this.#createCommand('step', { label, state, order, result, ...terms })
   }
 
-  inspect(terms?: Given): Command {
-    return this.#command('inspect', terms)
+  inspect(terms?: TermOverrides): Command {
+    return this.#createCommand('inspect', terms)
   }
 
   /** `null`: it failed. */
-  resolve(attempt: number, answer: Answer | null | 'rerun', terms?: Given): Command {
+  resolve(attempt: number, answer: Answer | null | 'rerun', terms?: TermOverrides): Command {
     const decision = answer === 'rerun' ? ({ answer: null, rerun: true } as const) : { answer }
-    return this.#command('resolve', { attempt, ...decision, ...terms })
+    return this.#createCommand('resolve', { attempt, ...decision, ...terms })
   }
 
   /** By default, the answer of a first attempt. */
-  forget(terms?: Given): Command {
-    return this.#command('forget', { state: 'completed', attempt: 1, removes: false, ...terms })
+  forget(terms?: TermOverrides): Command {
+    return this.#createCommand('forget', { state: 'completed', attempt: 1, removes: false, ...terms })
   }
 
-  #command(name: CommandName, terms: Given = {}): Command {
+  #createCommand(name: CommandName, terms: TermOverrides = {}): Command {
     return { type: 'command', name, sender: this.name, terms: { ...this.usual, ...terms } }
   }
 }
@@ -176,7 +182,7 @@ export function listScope(scope = ''): Walk {
   return { type: 'walk', name: 'listScope', scope }
 }
 
-export function createAtOnce(...commands: readonly Command[]): AtOnce {
+export function createAtOnce(...commands: readonly Command[]): ConcurrentCommands {
   return { type: 'at once', commands }
 }
 

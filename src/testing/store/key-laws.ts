@@ -38,7 +38,7 @@ export const keyLaws: readonly Law[] = createLaws([], {
 })
 
 function buildOwnRecords(keys: readonly string[]): Event[] {
-  const cast = createSenders(keys.length).map((sender, i) => sender.with({ key: keys[i] as string }))
+  const cast = createSenders(keys.length).map((sender, i) => sender.copyWithTerms({ key: keys[i] as string }))
   return [
     ...cast.map((sender) => sender.begin()),
     ...cast.map((sender, i) => sender.complete({ ...ANSWER, status: 200 + i })),

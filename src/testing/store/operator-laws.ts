@@ -25,7 +25,7 @@ import { createLaws, type Law } from './play.js'
 const BARELY = { leaseMs: 1, retentionMs: '4u' } as const
 const OUTCOMES = { completed: ANSWER, failed: null }
 
-const FORGET = operator.with({ fingerprint: 'a'.repeat(64) }).forget()
+const FORGET = operator.copyWithTerms({ fingerprint: 'a'.repeat(64) }).forget()
 
 export const operatorLaws: readonly Law[] = [
   ...createLaws(['operable'], {

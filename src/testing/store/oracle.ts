@@ -81,7 +81,7 @@ export class Oracle {
   }
 
   toCall({ name, sender, terms: given }: Command): Call {
-    const all = { ...DEFAULTS, ...this.#owned.get(sender), ...given, token: this.#tokenOf(sender), scope: 'laws' }
+    const all = { ...DEFAULTS, ...this.#owned.get(sender), ...given, token: this.#ensureToken(sender), scope: 'laws' }
     const sent = SENT[name].filter((field) => field in all)
     const entries = sent.map((field) => [field, field.endsWith('Ms') ? this.#toMs(all[field] as Duration) : all[field]])
     return { name, key: given.key ?? '', terms: Object.fromEntries(entries) }
@@ -89,7 +89,7 @@ export class Oracle {
 
   /** What commands for one key may reply, in each order that can make a difference: whichever of them comes first. */
   predict(calls: readonly Call[]): Prediction[] {
-    return this.#recordsOf(calls[0]?.key ?? '').flatMap((before) =>
+    return this.#getRecords(calls[0]?.key ?? '').flatMap((before) =>
       calls.map((_, first): Prediction => {
         let record = before
         const replies: Reply[] = []
@@ -104,7 +104,7 @@ export class Oracle {
   }
 
   /** The same without a store, for a history of commands that acquire or succeed. */
-  rehearse(history: readonly Event[]): void {
+  predictHistory(history: readonly Event[]): void {
     for (const event of history) {
       if ('until' in event) this.nowMs += this.#unitMs
       if (!('sender' in event)) continue
@@ -138,7 +138,7 @@ export class Oracle {
 
   /** The record of this key; `undefined`: it is not known, or may soon be another. */
   findRecord(key: string): StoredRecord | undefined {
-    const records = this.#recordsOf(key).map((each) => machine.peek(each, this.nowMs).record)
+    const records = this.#getRecords(key).map((each) => machine.peek(each, this.nowMs).record)
     const [record = null, ...others] = records
     if (others.some((other) => (other === null) !== (record === null))) return undefined
     if (record === null) return null
@@ -150,11 +150,11 @@ export class Oracle {
     return [...this.#tokens].find(([, each]) => each === token)?.[0]
   }
 
-  #recordsOf(key: string): readonly StoredRecord[] {
+  #getRecords(key: string): readonly StoredRecord[] {
     return this.#records.get(key) ?? [null]
   }
 
-  #tokenOf(sender: string): string {
+  #ensureToken(sender: string): string {
     const token = this.#tokens.get(sender) ?? randomUUID()
     this.#tokens.set(sender, token)
     return token

@@ -5,12 +5,12 @@ import type { ListedRecord, ListedRecords, MaybePromise, Store } from '../../cor
 import { assertPromise, failPromise, toSeenRecord, toSeenReply } from '../seen.js'
 import { createCheckedStore, type WholeStore } from './checked-store.js'
 import {
-  type AtOnce,
   type Command,
+  type ConcurrentCommands,
   type Event,
   FINGERPRINT,
   Sender,
-  type Trial,
+  type StoreTrial,
   type Wait,
   type Walk,
 } from './history.js'
@@ -54,7 +54,7 @@ export async function runLaw(law: Law, opened: OpenedStore): Promise<void> {
     const play = new Play(law, opened, unitMs)
     try {
       for (const event of law.history) await play.run(event)
-      return await play.conclude()
+      return await play.assertFinalRecords()
     } catch (error) {
       if (!(error instanceof AssertionError) || !play.isSpoilt()) throw error
     }
@@ -68,7 +68,7 @@ const LOOK = new Sender('a look', { attempt: 1 })
 const NEWCOMER = new Sender('a newcomer')
 
 /** One law on trial: each command goes to the store, and to the machine, and both must reply the same. */
-export class Play implements Trial {
+export class Play implements StoreTrial {
   /** What the law's keys begin with. */
   readonly key = `laws:${randomUUID()}`
   readonly store: WholeStore
@@ -109,12 +109,12 @@ export class Play implements Trial {
       this.#cast.set(key, cast)
     }
     for (const key of new Set(commands.map(({ terms }) => terms.key ?? ''))) {
-      if (this.#oracle.findRecord(key)) await this.#send([LOOK.with({ key }).renew()])
+      if (this.#oracle.findRecord(key)) await this.#send([LOOK.copyWithTerms({ key }).renew()])
     }
   }
 
   /** Shows of each record who owns it in the end, and what the next to claim it is told. */
-  async conclude(): Promise<void> {
+  async assertFinalRecords(): Promise<void> {
     for (const [key, cast] of this.#cast) {
       const record = this.#oracle.findRecord(key)
       if (record === undefined) continue
@@ -123,11 +123,11 @@ export class Play implements Trial {
       if (last !== undefined && record?.state !== 'in-flight')
         await this.#send([createRepeatedEnd(last, record?.state)])
       if (this.#law.needs.some((need) => need !== 'stepped')) await this.#send([LOOK.inspect({ key })])
-      await this.#send([NEWCOMER.with({ key }).begin()])
+      await this.#send([NEWCOMER.copyWithTerms({ key }).begin()])
     }
   }
 
-  async #send(commands: readonly Command[], delay?: AtOnce['delay']): Promise<void> {
+  async #send(commands: readonly Command[], delay?: ConcurrentCommands['delay']): Promise<void> {
     const calls = commands.map((command) => this.#oracle.toCall(command))
     const replies = await Promise.all(
       calls.map(async (call, place) => {
@@ -138,7 +138,7 @@ export class Play implements Trial {
     for (const key of new Set(calls.map((call) => call.key))) {
       const places = [...calls.keys()].filter((place) => calls[place]?.key === key)
       const sent = places.map((place) => calls[place] as Call)
-      const see = (each: readonly Reply[]) => each.map((reply, i) => this.#see(sent[i] as Call, reply))
+      const see = (each: readonly Reply[]) => each.map((reply, i) => this.#toSeenReply(sent[i] as Call, reply))
       const seen = see(places.map((place) => replies[place] as Reply))
       const predictions = this.#oracle.predict(sent)
       const right = predictions.filter((prediction) => isDeepStrictEqual(see(prediction.replies), seen))
@@ -150,7 +150,7 @@ export class Play implements Trial {
     this.#story.push(commands.map(describeCommand).join('; at once, '))
   }
 
-  #see(call: Call, reply: Reply): unknown {
+  #toSeenReply(call: Call, reply: Reply): unknown {
     return toSeenReply(reply, {
       isInspected: call.name === 'inspect',
       seesRestored: this.#law.needs.includes('stepped'),

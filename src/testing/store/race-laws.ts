@@ -1,7 +1,7 @@
 import {
-  type AtOnce,
   next as another,
   type Command,
+  type ConcurrentCommands,
   type Event,
   FINGERPRINT,
   owner as first,
@@ -12,8 +12,8 @@ import {
 } from './history.js'
 import { createLaws, type Law } from './play.js'
 
-const owner = first.with({ attempt: 1 })
-const next = another.with({ attempt: 0 })
+const owner = first.copyWithTerms({ attempt: 1 })
+const next = another.copyWithTerms({ attempt: 0 })
 
 const COMMANDS = {
   renew: owner.renew(),
@@ -103,7 +103,7 @@ export const raceLaws: readonly Law[] = RACES.flatMap(([situation, one, others])
 )
 
 /** The second command comes a little later: when two commands overlap depends on the store. */
-function createRace(one: Name, other: Name, { ticks, turns }: (typeof LAGS)[number]): AtOnce {
+function createRace(one: Name, other: Name, { ticks, turns }: (typeof LAGS)[number]): ConcurrentCommands {
   const commands = [COMMANDS[one], COMMANDS[other]]
   return {
     type: 'at once',

@@ -115,7 +115,7 @@ export const retentionLaws: readonly Law[] = createLaws([], {
 
 /** The retention starts at the command that last wrote the record, not at the last command that was refused. */
 function buildKeptNoLonger(write: Command, refused = owner): Event[] {
-  const other = corrected.with({ attempt: 1 })
+  const other = corrected.copyWithTerms({ attempt: 1 })
   const stale = [other.renew(), other.complete(OTHER_ANSWER), other.release()]
   // After a record has ended, its owner's commands are the refused ones; before that, those of others.
   const begin = (refused === owner ? owner : corrected).begin()

@@ -20,7 +20,7 @@ export class WebhookEventError extends Error {
   readonly issues: readonly WebhookEventIssue[]
 
   constructor(issues: readonly WebhookEventIssue[]) {
-    super(`The webhook event is not as documented:${bulleted(issues)}`)
+    super(`The webhook event is not as documented:${formatIssueList(issues)}`)
     this.issues = issues
   }
 }
@@ -34,7 +34,7 @@ export function formatPath(path: readonly PropertyKey[]): string {
   }, '')
 }
 
-function bulleted(issues: readonly WebhookEventIssue[]): string {
+function formatIssueList(issues: readonly WebhookEventIssue[]): string {
   const lines = issues.slice(0, MOST_LINES).map(({ path, message }) => `${path || 'the event'}: ${message}`)
   if (issues.length > lines.length) lines.push(`and ${issues.length - lines.length} more`)
   return optionRules.toBulletList(lines)

@@ -45,7 +45,7 @@ const unknownEventSchema = envelopeSchema.transform(
  * is an error, never unknown. All problems are reported together, of a list as far as the first thousand.
  */
 export const webhookEventSchema: z.ZodType<WebhookEvent, unknown> = z.unknown().transform((sent, context) => {
-  const result = schemaFor(sent).safeParse(sent)
+  const result = selectEventSchema(sent).safeParse(sent)
   if (result.success) return result.data
   addIssues(context, result.error.issues, { path: [], input: sent })
   return z.NEVER
@@ -70,7 +70,7 @@ export const webhookEventSchema: z.ZodType<WebhookEvent, unknown> = z.unknown().
  * ```
  */
 export function parseWebhookEvent(sent: unknown): WebhookEvent {
-  const result = schemaFor(sent).safeParse(sent)
+  const result = selectEventSchema(sent).safeParse(sent)
   if (result.success) return result.data
   throw new WebhookEventError(result.error.issues.map(({ path, message }) => ({ path: formatPath(path), message })))
 }
@@ -80,7 +80,7 @@ export function isKnownEvent(event: WebhookEvent): event is KnownWebhookEvent {
   return event.type !== 'unknown'
 }
 
-function schemaFor(sent: unknown): z.ZodType<WebhookEvent> {
+function selectEventSchema(sent: unknown): z.ZodType<WebhookEvent> {
   if (isUnparsed(sent)) return unparsedSchema
   const type = (sent as { readonly type?: unknown } | null | undefined)?.type
   return isKnownType(type) ? knownEventSchemas[type] : unknownEventSchema

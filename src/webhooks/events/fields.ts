@@ -1,9 +1,9 @@
 import { z } from 'zod/v4'
 import { describeKind } from '../../core/index.js'
 
-export const text = z.string({ error: expected('a string') })
-export const flag = z.boolean({ error: expected('a boolean') })
-export const finiteNumber = z.number({ error: expected('a finite number') })
+export const text = z.string({ error: createIssueMessage('a string') })
+export const flag = z.boolean({ error: createIssueMessage('a boolean') })
+export const finiteNumber = z.number({ error: createIssueMessage('a finite number') })
 /** For fields without a documented type: any JSON value. */
 export const anything = z.unknown()
 
@@ -17,7 +17,7 @@ const MOST_ISSUES = 1_000
 
 /** Reads no further than the first thousand issues. `element` is there for whoever reads schemas, as in `z.array()`. */
 export function createListSchema<Element extends z.ZodType>(element: Element) {
-  const list = z.array(anything, { error: expected('an array') }).transform((sent, context) => {
+  const list = z.array(anything, { error: createIssueMessage('an array') }).transform((sent, context) => {
     const elements: z.output<Element>[] = []
     for (const [index, one] of sent.entries()) {
       const { data, error } = element.safeParse(one)
@@ -44,25 +44,25 @@ export function addIssues(
 /** Known fields may be missing or null; unknown fields survive. */
 export function createTolerantObject<Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) {
   const fields = Object.entries(shape).map(([name, schema]) => [name, schema.nullish()])
-  return openObject(Object.fromEntries(fields) as Tolerant<Shape>)
+  return createOpenObject(Object.fromEntries(fields) as TolerantShape<Shape>)
 }
 
 /** Known fields are required; unknown fields survive. A member `__proto__` is dropped. */
-function openObject<Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) {
-  return z.looseObject(shape, { error: expected('an object') }).overwrite(withoutForeignPrototype)
+function createOpenObject<Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) {
+  return z.looseObject(shape, { error: createIssueMessage('an object') }).overwrite(ensurePlainPrototype)
 }
 
 /** A message with the kind of the value, never its content. Always English, whatever language zod is set to. */
-function expected(what: string): (issue: { readonly input?: unknown }) => string {
+function createIssueMessage(what: string): (issue: { readonly input?: unknown }) => string {
   return ({ input }) => `expected ${what}; seen: ${input === undefined ? 'nothing' : describeKind(input)}`
 }
 
-type Tolerant<Shape extends Readonly<Record<string, z.ZodType>>> = {
+type TolerantShape<Shape extends Readonly<Record<string, z.ZodType>>> = {
   -readonly [Name in keyof Shape]: z.ZodOptional<z.ZodNullable<Shape[Name]>>
 }
 
 /** Older releases of zod copy unknown members by assignment, so a member `__proto__` would replace the prototype. */
-function withoutForeignPrototype<Output extends object>(output: Output): Output {
+function ensurePlainPrototype<Output extends object>(output: Output): Output {
   return Object.getPrototypeOf(output) === Object.prototype ? output : { ...output }
 }
 
@@ -99,16 +99,21 @@ export interface WebhookEnvelope {
 // All events with an empty id would count as one. So would ids that differ only in their lone surrogate: UTF-8 encodes
 // each of them as the same replacement character.
 const id = text
-  .min(1, { error: expected('an id that is not empty') })
-  .refine((one) => one.isWellFormed(), { error: expected('an id without a lone surrogate') })
+  .min(1, { error: createIssueMessage('an id that is not empty') })
+  .refine((one) => one.isWellFormed(), { error: createIssueMessage('an id without a lone surrogate') })
 
 /** An event of one known type. */
 export function createEventSchema<const Type extends string, Payload extends z.ZodType<object>>(
   type: Type,
   payload: Payload,
 ) {
-  return openObject({ id, type: z.literal(type, { error: expected(JSON.stringify(type)) }), date: text, payload })
+  return createOpenObject({
+    id,
+    type: z.literal(type, { error: createIssueMessage(JSON.stringify(type)) }),
+    date: text,
+    payload,
+  })
 }
 
 /** An event of any type. */
-export const envelopeSchema = openObject({ id, type: text, date: text, payload: openObject({}) })
+export const envelopeSchema = createOpenObject({ id, type: text, date: text, payload: createOpenObject({}) })

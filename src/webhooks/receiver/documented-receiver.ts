@@ -15,9 +15,9 @@ import type { DeliveryReading, ParsedEvent, WebhookSender } from './parse.js'
 import { createReceiver, type WebhookReceiver } from './receiver.js'
 import type {
   CommonReceiverOptions,
-  GivenReceiverOptions,
   WebhookHandlers as HandlersOf,
   ParsedReceiverOptions,
+  RawReceiverOptions,
   WebhookHandler,
 } from './receiver-options.js'
 
@@ -87,7 +87,7 @@ export function webhookReceiver<Req extends AnyRequest = IncomingMessage>(
 export function webhookReceiver<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>(
   options: ParsedReceiverOptions<Event, Req>,
 ): WebhookReceiver
-export function webhookReceiver<Req extends AnyRequest>(given: GivenReceiverOptions<Req>): WebhookReceiver {
+export function webhookReceiver<Req extends AnyRequest>(given: RawReceiverOptions<Req>): WebhookReceiver {
   return createReceiver(given, documentedSender)
 }
 
@@ -96,15 +96,15 @@ const documentedSender: WebhookSender = {
   types: webhookEventTypes,
   // "Content-Type: application/json", with or without parameters. Other JSON types have their own envelopes.
   contentType: /^\s*application\/json\s*(?:;|$)/i,
-  typeInPath,
-  read: deliveredEvent,
+  findTypeInPath: parseDeliveryPath,
+  read: parseDocumentedDelivery,
 }
 
 /** "{webhook_receiver_url}/api/service/webhook-event/<type>", below any mount point. */
 const DELIVERY_PATH = /\/api\/service\/webhook-event\/([^/]+)\/?$/
 
 /** The type in a delivery's path, as written there; `null` if the path is not a delivery's. */
-function typeInPath(target: string): string | null {
+function parseDeliveryPath(target: string): string | null {
   const [path = ''] = target.split('?', 1)
   const written = DELIVERY_PATH.exec(path)?.[1]
   if (written === undefined) return null
@@ -116,7 +116,7 @@ function typeInPath(target: string): string | null {
 }
 
 /** Reads a delivery in the payments service's envelope. The fingerprint covers type and payload as sent. */
-function deliveredEvent(raw: Buffer): DeliveryReading {
+function parseDocumentedDelivery(raw: Buffer): DeliveryReading {
   let sent: unknown
   try {
     sent = JSON.parse(UTF_8.decode(raw))

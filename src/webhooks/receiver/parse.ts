@@ -48,7 +48,7 @@ async function callParse(
   try {
     answer = await parse(raw, headers)
   } catch (error) {
-    return refusalFor(error)
+    return createParseRefusal(error)
   }
   return toDeliveryReading(answer)
 }
@@ -58,30 +58,30 @@ function toDeliveryReading(answer: unknown): DeliveryReading {
     throw new IdempotencyError('parse_failed', `parse() returned ${describeKind(answer)}. ${WAY_OUT}`)
   }
   const event = answer as ParsedEvent
-  const issues = [...issuesWithId(event.id), ...issuesWithType(event.type)]
+  const issues = [...findIdIssues(event.id), ...findTypeIssues(event.type)]
   if (issues.length > 0) return { refusal: 'event_invalid', issues, of: event }
   // 'parsed event' and the empty path keep it apart from all other fingerprints: no HTTP method has this name.
   const fingerprint = computeRequestFingerprint('parsed event', '', event.fingerprint ?? null)
   return { refusal: null, event, id: event.id, type: event.type, fingerprint }
 }
 
-function issuesWithId(id: unknown): WebhookEventIssue[] {
+function findIdIssues(id: unknown): WebhookEventIssue[] {
   if (typeof id === 'string' && id !== '' && id.isWellFormed()) return []
-  return [{ path: 'id', message: `expected a string that is not empty; seen: ${seenAsId(id)}` }]
+  return [{ path: 'id', message: `expected a string that is not empty; seen: ${describeId(id)}` }]
 }
 
-function seenAsId(id: unknown): string {
+function describeId(id: unknown): string {
   if (id === undefined) return 'nothing'
   if (id === '') return 'an empty string'
   return typeof id === 'string' ? 'a string with a lone surrogate' : describeKind(id)
 }
 
-function issuesWithType(type: unknown): WebhookEventIssue[] {
+function findTypeIssues(type: unknown): WebhookEventIssue[] {
   if (typeof type === 'string') return []
   return [{ path: 'type', message: `expected a string; seen: ${type === undefined ? 'nothing' : describeKind(type)}` }]
 }
 
-function refusalFor(thrown: unknown): DeliveryReading {
+function createParseRefusal(thrown: unknown): DeliveryReading {
   if (thrown instanceof SyntaxError) return { refusal: 'body_malformed' }
   const issues = toIssues(thrown)
   if (issues !== null) return { refusal: 'event_invalid', issues, of: undefined }
@@ -91,11 +91,11 @@ function refusalFor(thrown: unknown): DeliveryReading {
 /** What is wrong with a delivery, according to an application's function that threw; `null`: the function itself failed. */
 export function toIssues(thrown: unknown): WebhookEventIssue[] | null {
   const { issues } = (thrown ?? {}) as { readonly issues?: unknown }
-  return Array.isArray(issues) ? issues.map(issueIn) : null
+  return Array.isArray(issues) ? issues.map(toIssue) : null
 }
 
 /** An issue in the form of Standard Schema: a path is a list of keys, or of objects with a `key`. */
-function issueIn(given: unknown): WebhookEventIssue {
+function toIssue(given: unknown): WebhookEventIssue {
   const { path = [], message } = (given ?? {}) as { readonly path?: unknown; readonly message?: unknown }
   const steps = Array.isArray(path) ? path.map((step) => (step as { key?: PropertyKey } | null)?.key ?? step) : [path]
   return { path: formatPath(steps as PropertyKey[]), message: String(message) }
@@ -130,7 +130,7 @@ export interface WebhookSender {
   /** The content types of its deliveries; `null`: any. */
   readonly contentType: RegExp | null
   /** The type in a delivery's path, or `null` if the path is not a delivery's. Absent: every path is one. */
-  readonly typeInPath?: (target: string) => string | null
+  readonly findTypeInPath?: (target: string) => string | null
   /** Reads a delivery whose signature was accepted. */
   readonly read: (raw: Buffer, headers: IncomingHttpHeaders) => MaybePromise<DeliveryReading>
 }

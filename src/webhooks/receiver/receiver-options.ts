@@ -83,24 +83,24 @@ export interface ParsedReceiverOptions<Event extends ParsedEvent, Req extends An
   readonly firstSent?: ((event: Event) => Date | undefined) | undefined
 }
 
-export interface GivenReceiverOptions<Req extends AnyRequest> extends CommonReceiverOptions<Req> {
+export interface RawReceiverOptions<Req extends AnyRequest> extends CommonReceiverOptions<Req> {
   readonly parse?: ParseDelivery<ParsedEvent> | undefined
   readonly on: object
   readonly onUnknownEvent?: WebhookHandler<never> | undefined
-  readonly firstSent?: FirstSentOf | undefined
+  readonly firstSent?: FirstSentFunction | undefined
 }
 
 export interface ResolvedReceiverOptions<Req extends AnyRequest>
-  extends Pick<GivenReceiverOptions<Req>, 'on' | 'source' | 'verify'> {
+  extends Pick<RawReceiverOptions<Req>, 'on' | 'source' | 'verify'> {
   readonly sender: WebhookSender
   readonly onUnknownEvent: WebhookHandler<never> | undefined
-  readonly firstSent: FirstSentOf | undefined
+  readonly firstSent: FirstSentFunction | undefined
   readonly onEvent: ((event: WebhookReceiverEvent) => void) | undefined
   readonly maxBodyBytes: number
   readonly ofEngine: IdempotencyOptions<Req>
 }
 
-type FirstSentOf = (event: never) => Date | undefined
+type FirstSentFunction = (event: never) => Date | undefined
 
 /**
  * Reads the options once, at construction. Without `parse` the sender is `byDefault`; where that is `null`, `parse` is
@@ -109,10 +109,10 @@ type FirstSentOf = (event: never) => Date | undefined
  * @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built.
  */
 export function resolveReceiverOptions<Req extends AnyRequest>(
-  given: GivenReceiverOptions<Req>,
+  given: RawReceiverOptions<Req>,
   byDefault: WebhookSender | null,
 ): ResolvedReceiverOptions<Req> {
-  const { parse } = Object(given) as GivenReceiverOptions<Req>
+  const { parse } = Object(given) as RawReceiverOptions<Req>
   const sender =
     byDefault === null || parse !== undefined ? createParsedSender(parse as ParseDelivery<ParsedEvent>) : byDefault
   const options = resolveOptions<ReceiverOptions<Req>>('webhookReceiver()', given, {
@@ -146,12 +146,12 @@ function warnOfRefusedRetries(): void {
 
 const { aFunction, anInteger } = optionRules
 
-const aSource: OptionRule = (value) =>
+const findSourceMistake: OptionRule = (value) =>
   typeof value === 'function' || (typeof value === 'string' && findScopeFault(value) === null)
     ? null
     : 'a name of 1 to 255 characters for the owner of the events, or a function of the request that returns one'
 
-const aVerify: OptionRule = (value) =>
+const findVerifyMistake: OptionRule = (value) =>
   typeof value === 'function' || value === false
     ? null
     : 'standardWebhooks(…), stripeWebhooks(…), hmacSha256(…), a function of raw bytes and headers, or false for unsigned deliveries'
@@ -174,8 +174,8 @@ const SHARED_OPTIONS = {
 }
 
 const RECEIVER_OPTIONS = {
-  source: { rule: aSource, isRequired: true },
-  verify: { rule: aVerify, isRequired: true },
+  source: { rule: findSourceMistake, isRequired: true },
+  verify: { rule: findVerifyMistake, isRequired: true },
   parse: aFunction,
   onUnknownEvent: aFunction,
   firstSent: requestOptions.firstSent,
@@ -238,25 +238,29 @@ export type EventOfType<Event extends ParsedEvent, Type extends string> = Event 
       : never
   : never
 
-export type HandlerOf = (type: string) => WebhookHandler<never> | undefined
+export type HandlerLookup = (type: string) => WebhookHandler<never> | undefined
 
 /** A sender's types; `null`: any. */
-type Types = readonly string[] | null
+type EventTypes = readonly string[] | null
 
 /**
  * Reads the handlers once. They are bound to `on`, so it can be an instance of a class where the types are known. Then
  * only these are looked up, so that a sender cannot call other members of the instance. `onUnknown` handles the types
  * that are not known; where any is, those without a handler in `on`.
  */
-export function readHandlers(on: object, onUnknown: WebhookHandler<never> | undefined, types: Types): HandlerOf {
-  const handlers = new Map((types ?? Object.keys(on)).map((type) => [type, (on as Members)[type]?.bind(on)]))
+export function readHandlers(
+  on: object,
+  onUnknown: WebhookHandler<never> | undefined,
+  types: EventTypes,
+): HandlerLookup {
+  const handlers = new Map((types ?? Object.keys(on)).map((type) => [type, (on as HandlerMembers)[type]?.bind(on)]))
   return (type) => handlers.get(type) ?? (types === null || !handlers.has(type) ? onUnknown : undefined)
 }
 
-type Members = Readonly<Record<string, WebhookHandler<never> | undefined>>
+type HandlerMembers = Readonly<Record<string, WebhookHandler<never> | undefined>>
 
 /** Finds names that are not event types, and values that are not functions. */
-function createHandlersRule(types: Types): OptionRule {
+function createHandlersRule(types: EventTypes): OptionRule {
   return (on) => {
     if (typeof on !== 'object' || on === null || Array.isArray(on)) {
       const known = types === null ? '' : ` (${types.join(', ')}, or those that \`parse\` returns)`

@@ -9,7 +9,7 @@ import { Deliveries } from './delivery/deliveries.js'
 import { type AnyRequest, createFetchDelivery, createNodeDelivery } from './delivery/delivery.js'
 import { createRefusalAnswer } from './delivery/refusal.js'
 import type { ParsedEvent, WebhookSender } from './parse.js'
-import { type GivenReceiverOptions, type ParsedReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
+import { type ParsedReceiverOptions, type RawReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
 
 /**
  * Receives deliveries. Without `next` (plain `node:http`) it responds to other paths, and to misuse, itself; to misuse also where `next`
@@ -71,22 +71,22 @@ export interface WebhookReceiver extends WebhookRequestListener {
 export function webhookReceiver<Event extends ParsedEvent, Req extends AnyRequest = IncomingMessage>(
   options: ParsedReceiverOptions<Event, Req>,
 ): WebhookReceiver {
-  return createReceiver(options as GivenReceiverOptions<Req>, null)
+  return createReceiver(options as RawReceiverOptions<Req>, null)
 }
 
 /** Without `parse` the sender is `byDefault`. */
 export function createReceiver<Req extends AnyRequest>(
-  given: GivenReceiverOptions<Req>,
+  given: RawReceiverOptions<Req>,
   byDefault: WebhookSender | null,
 ): WebhookReceiver {
   const options = resolveReceiverOptions(given, byDefault)
-  const { typeInPath } = options.sender
+  const { findTypeInPath } = options.sender
   const deliveries = new Deliveries<Req>(options)
 
   const receiver: WebhookRequestListener = (req, res, next) => {
     if (!isOfNode(res)) return refuseMount(FOR, [req, res, next], INSTEAD)
-    if (typeInPath === undefined) return handle(req, res, next)
-    const type = typeInPath(targetOf(req))
+    if (findTypeInPath === undefined) return handle(req, res, next)
+    const type = findTypeInPath(getOriginalTarget(req))
     if (type !== null) void receive(deliveries, req as Req & IncomingMessage, res, next, type)
     else if (next !== undefined) next()
     else send(req, res, deliveries.refuse('path_unknown', {}))
@@ -102,15 +102,15 @@ export function createReceiver<Req extends AnyRequest>(
     { waitUntil }: { readonly waitUntil?: WaitUntil | undefined } = {},
   ): Promise<Response> {
     if (!isRequest(request)) refuseMount(FETCH_FOR, [request], INSTEAD)
-    const type = typeInPath?.(request.url) ?? null
+    const type = findTypeInPath?.(request.url) ?? null
     const delivery = createFetchDelivery(request as Req & Request, waitUntil)
     const receiving = deliveries
       .handleDelivery(delivery, type)
       .then((answer) => (answer === null ? new Response(null, { status: 400 }) : toResponse(answer, request.method))) // Nobody reads that of a sender that has gone.
-    waitFor({ waitUntil }, () => receiving.then(nothing, nothing)) // A sender that leaves must not end the handler.
+    waitFor({ waitUntil }, () => receiving.then(doNothing, doNothing)) // A sender that leaves must not end the handler.
     return receiving
   }
-  return Object.assign(receiver, { handle, fetch, idle: () => deliveries.idle() })
+  return Object.assign(receiver, { handle, fetch, idle: () => deliveries.waitUntilIdle() })
 }
 
 const FOR = 'A webhook receiver is middleware for Express, Connect and node:http'
@@ -124,12 +124,12 @@ function isOfNode(res: ServerResponse | undefined): boolean {
 }
 
 /** Express and Connect cut the mount point off `url`, and `{webhook_receiver_url}` may have a path. */
-function targetOf(req: IncomingMessage): string {
+function getOriginalTarget(req: IncomingMessage): string {
   const { originalUrl = req.url ?? '' } = req as { originalUrl?: string }
   return originalUrl
 }
 
-function nothing(): void {}
+function doNothing(): void {}
 
 async function receive<Req extends AnyRequest>(
   deliveries: Deliveries<Req>,

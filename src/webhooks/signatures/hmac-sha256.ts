@@ -40,12 +40,16 @@ export interface HmacSha256Options {
  * @throws IdempotencyError `options_invalid`, which lists every mistake and shows no secret; nothing was built.
  */
 export function hmacSha256(options: HmacSha256Options): VerifySignature {
-  const { header, secrets, encoding, prefix } = resolveOptions<Resolved>('hmacSha256()', options, HMAC_OPTIONS)
-  return hmacOf(header, secrets.map(keyOf) as Uint8Array[], encoding, prefix)
+  const { header, secrets, encoding, prefix } = resolveOptions<ResolvedHmacOptions>(
+    'hmacSha256()',
+    options,
+    HMAC_OPTIONS,
+  )
+  return createHmacVerifier(header, secrets.map(parseHmacSecret) as Uint8Array[], encoding, prefix)
 }
 
 /** The same, its options checked. */
-function hmacOf(
+function createHmacVerifier(
   header: string,
   secrets: readonly Uint8Array[],
   encoding: 'hex' | 'base64',
@@ -62,7 +66,7 @@ function hmacOf(
   }
 }
 
-const secretsOption = createKeysOption('secrets', keyOf)
+const secretsOption = createKeysOption('secrets', parseHmacSecret)
 
 const HMAC_OPTIONS = {
   secrets: secretsOption,
@@ -71,9 +75,9 @@ const HMAC_OPTIONS = {
   prefix: { rule: optionRules.aString, default: '' },
 }
 
-type Resolved = { readonly [Name in keyof HmacSha256Options]-?: NonNullable<HmacSha256Options[Name]> }
+type ResolvedHmacOptions = { readonly [Name in keyof HmacSha256Options]-?: NonNullable<HmacSha256Options[Name]> }
 
-function keyOf(secret: unknown): Uint8Array | string {
+function parseHmacSecret(secret: unknown): Uint8Array | string {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
     return `expected a string or bytes; seen: ${describeKind(secret)}`
   }
@@ -108,9 +112,9 @@ export function stripeWebhooks(options: StripeOptions): VerifySignature {
   const { secrets: given, toleranceMs } = resolveOptions<Required<SenderSecrets> & { readonly toleranceMs: number }>(
     'stripeWebhooks()',
     options,
-    { secrets: createKeysOption('secrets', endpointKeyOf), toleranceMs: toleranceOption },
+    { secrets: createKeysOption('secrets', parseEndpointSecret), toleranceMs: toleranceOption },
   )
-  const secrets = given.map(endpointKeyOf) as Uint8Array[]
+  const secrets = given.map(parseEndpointSecret) as Uint8Array[]
   return (raw, { 'stripe-signature': sent }) => {
     if (typeof sent !== 'string') return false
     // "t=1492774577,v1=5257a8…,v0=6ffbb5…": each element is a scheme and a value.
@@ -126,9 +130,9 @@ export function stripeWebhooks(options: StripeOptions): VerifySignature {
 }
 
 /** With an API key in its place each delivery would be refused. */
-function endpointKeyOf(secret: unknown): Uint8Array | string {
+function parseEndpointSecret(secret: unknown): Uint8Array | string {
   const isApiKey = typeof secret === 'string' && /^[srp]k_/.test(secret)
-  return isApiKey ? "expected the endpoint's signing secret (whsec_…), not an API key" : keyOf(secret)
+  return isApiKey ? "expected the endpoint's signing secret (whsec_…), not an API key" : parseHmacSecret(secret)
 }
 
 /**
@@ -140,7 +144,7 @@ function endpointKeyOf(secret: unknown): Uint8Array | string {
  */
 export function githubWebhooks(options: SenderSecrets): VerifySignature {
   const { secrets } = resolveOptions<SenderSecrets>('githubWebhooks()', options, { secrets: secretsOption })
-  return hmacOf('x-hub-signature-256', secrets.map(keyOf) as Uint8Array[], 'hex', 'sha256=')
+  return createHmacVerifier('x-hub-signature-256', secrets.map(parseHmacSecret) as Uint8Array[], 'hex', 'sha256=')
 }
 
 /**
@@ -152,5 +156,5 @@ export function githubWebhooks(options: SenderSecrets): VerifySignature {
  */
 export function shopifyWebhooks(options: SenderSecrets): VerifySignature {
   const { secrets } = resolveOptions<SenderSecrets>('shopifyWebhooks()', options, { secrets: secretsOption })
-  return hmacOf('x-shopify-hmac-sha256', secrets.map(keyOf) as Uint8Array[], 'base64', '')
+  return createHmacVerifier('x-shopify-hmac-sha256', secrets.map(parseHmacSecret) as Uint8Array[], 'base64', '')
 }

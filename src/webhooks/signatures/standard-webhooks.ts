@@ -50,16 +50,16 @@ export function standardWebhooks(options: StandardWebhooksOptions): VerifySignat
   const { secrets, publicKeys, toleranceMs } = readOptions(options)
 
   return (raw, headers) => {
-    const { id, timestamp, list } = signedHeaders(headers)
+    const { id, timestamp, list } = readSignedHeaders(headers)
     if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof list !== 'string') return false
     if (id === '' || BEYOND_LATIN_1.test(id) || !UNIX_SECONDS.test(timestamp)) return false
     if (!isRecent(timestamp, toleranceMs)) return false
     // Node reads headers as Latin-1: this restores the bytes that were signed.
     const head = Buffer.from(`${id}.${timestamp}.`, 'latin1')
     return (
-      isSignedBy(secrets, [head, raw], signaturesIn(list, 'v1,', BASE64_SHA256)) ||
+      isSignedBy(secrets, [head, raw], parseSignatures(list, 'v1,', BASE64_SHA256)) ||
       (publicKeys.length > 0 &&
-        isSignedWith(publicKeys, Buffer.concat([head, raw]), signaturesIn(list, 'v1a,', BASE64_ED25519)))
+        isSignedWith(publicKeys, Buffer.concat([head, raw]), parseSignatures(list, 'v1a,', BASE64_ED25519)))
     )
   }
 }
@@ -68,7 +68,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): VerifySignat
 const BEYOND_LATIN_1 = /[\u0100-\uffff]/
 
 /** "space delimited list of signatures", each with its version; other versions use other keys. */
-function signaturesIn(list: string, version: string, form: RegExp): Buffer[] {
+function parseSignatures(list: string, version: string, form: RegExp): Buffer[] {
   return list
     .split(' ')
     .filter((one) => one.startsWith(version) && form.test(one.slice(version.length)))
@@ -80,13 +80,13 @@ function readOptions(options: StandardWebhooksOptions) {
     'standardWebhooks()',
     options,
     {
-      secrets: createKeysOption('secrets', keyOf, Object(options).publicKeys === undefined),
+      secrets: createKeysOption('secrets', parseBase64Secret, Object(options).publicKeys === undefined),
       publicKeys: createKeysOption('publicKeys', parsePublicKey, false),
       toleranceMs: toleranceOption,
     },
   )
   return {
-    secrets: (secrets ?? []).map(keyOf) as Uint8Array[],
+    secrets: (secrets ?? []).map(parseBase64Secret) as Uint8Array[],
     publicKeys: (publicKeys ?? []).map(parsePublicKey) as KeyObject[],
     toleranceMs,
   }
@@ -95,7 +95,7 @@ function readOptions(options: StandardWebhooksOptions) {
 /**
  * Reads the headers under either name. If both ids are present they must be equal: `parse` might read the unsigned one.
  */
-function signedHeaders(headers: IncomingHttpHeaders) {
+function readSignedHeaders(headers: IncomingHttpHeaders) {
   const { 'webhook-id': id, 'svix-id': svixId = id } = headers
   const prefix = headers['webhook-signature'] === undefined ? 'svix' : 'webhook'
   return {
@@ -114,7 +114,7 @@ const LEAST_SECRET_BYTES = 24
  */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}={0,2}|[A-Za-z0-9+/]{3}=?)?$/
 
-function keyOf(secret: unknown): Uint8Array | string {
+function parseBase64Secret(secret: unknown): Uint8Array | string {
   if (typeof secret !== 'string') return `expected a string; seen: ${describeKind(secret)}`
   const base64 = secret.replace(/^whsec_/, '')
   if (base64 === '') return 'it is empty'

@@ -5,7 +5,7 @@ import { PostgresDatabase } from '../../../adapters/postgres/database.js'
 import { createStatements } from '../../../adapters/postgres/statements.js'
 import { sweepInTurn } from '../../../adapters/postgres/sweeps.js'
 import { PoolTurns } from '../../../adapters/sql/clients.js'
-import { type Pace, SweepTimer } from '../../../adapters/sql/sweep-timer.js'
+import { type SweepIntervals, SweepTimer } from '../../../adapters/sql/sweep-timer.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { RECORDS } from '../records.js'
 import { openPool, openStore, storeOn } from './open-store.js'
@@ -170,14 +170,14 @@ describe('by itself', () => {
   test('two never take a turn within a pause of each other', async () => {
     await fill(10_000)
     const due = statements.sweepInTurn(1, 60_000, 60_000)
-    const rows = await Promise.all(Array.from({ length: 10 }, () => database.row(due)))
+    const rows = await Promise.all(Array.from({ length: 10 }, () => database.queryRow(due)))
     expect(rows.map(({ turn }) => turn).sort()).toEqual([...Array(9).fill('others'), 'ours'])
   })
 
   test('a table that was emptied by hand, with the row of the turns, is swept on', async () => {
     await query('TRUNCATE once_per_key.records, once_per_key.sweeps')
-    expect(await database.row(statements.sweepInTurn(1, 0, 0))).toEqual({ turn: 'last', removed: '0' })
-    expect(await database.row(statements.sweepInTurn(1, 0, 0))).toEqual({ turn: 'last', removed: '0' })
+    expect(await database.queryRow(statements.sweepInTurn(1, 0, 0))).toEqual({ turn: 'last', removed: '0' })
+    expect(await database.queryRow(statements.sweepInTurn(1, 0, 0))).toEqual({ turn: 'last', removed: '0' })
   })
 
   test('a step that fails is told of, and the next one is tried all the same', async () => {
@@ -185,9 +185,9 @@ describe('by itself', () => {
     const mine = current
     let tries = 0
     const failing = {
-      async row(...sent: Parameters<PostgresDatabase['row']>) {
+      async queryRow(...sent: Parameters<PostgresDatabase['queryRow']>) {
         if (++tries === 1) throw new Error('lost')
-        const step = database.row(...sent)
+        const step = database.queryRow(...sent)
         mine.steps.push(step)
         return step
       },
@@ -207,8 +207,8 @@ describe('by itself', () => {
   function sweeper(onTurn: () => void, hasEnded = () => false): SweepTimer {
     const mine = current
     const telling = {
-      async row(...sent: Parameters<PostgresDatabase['row']>) {
-        const step = database.row(...sent)
+      async queryRow(...sent: Parameters<PostgresDatabase['queryRow']>) {
+        const step = database.queryRow(...sent)
         mine.steps.push(step)
         const row = await step
         if (row.turn !== 'others') onTurn()
@@ -216,7 +216,7 @@ describe('by itself', () => {
       },
     }
     const sweep = {
-      step: (pace: Pace) => sweepInTurn(telling, statements, pace),
+      step: (pace: SweepIntervals) => sweepInTurn(telling, statements, pace),
       isOver: () => mine.isOver || hasEnded(),
       onFailure: () => {},
     }

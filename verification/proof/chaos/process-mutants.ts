@@ -66,7 +66,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'two scopes share their keys',
-    find: 'encoded(scope)',
+    find: 'encodeNamePart(scope)',
     replace: `''`,
     check: 'S9',
   },

@@ -10,7 +10,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: the fence reads what was committed before',
-    find: `const found = await records.findLast(key)
+    find: `const found = await records.findLastCommitted(key)
       if (found === 'locked') return { isTaken: true, record: null, isOwn: false }`,
     replace: 'const found = await records.find(key)',
     check: 'S3',
@@ -44,13 +44,13 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: a transaction in which nothing was written commits',
-    find: 'if (!allowEmpty && (await this.#writes(open)) === marked.writesBefore) {',
-    replace: 'if (!allowEmpty && (await this.#writes(open)) < marked.writesBefore) {',
+    find: 'if (!allowEmpty && (await this.#countWrites(open)) === marked.writesBefore) {',
+    replace: 'if (!allowEmpty && (await this.#countWrites(open)) < marked.writesBefore) {',
     check: 'S3',
   },
   {
     name: 'MySQL: duplicates wait inside their transactions',
-    find: `const found = await this.#records.findLast(key)
+    find: `const found = await this.#records.findLastCommitted(key)
     if (found === 'locked') return 'locked'
     if (machine.enter(`,
     replace: `const found = await this.#records.find(key)
@@ -91,7 +91,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: a command in a transaction that is open on its connection counts',
-    find: 'if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw notCommitted()',
+    find: 'if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw connectionInUseError()',
     replace: '',
     check: 'S3',
   },

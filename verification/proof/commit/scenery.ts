@@ -137,7 +137,7 @@ export class NeverHeld extends Error {}
 
 /**
  * Asks until a request with this text is held back on its way: on a busy machine an order may be refused before it comes that
- * far. `sendOn` lets it go; `answer` is what whoever asked gets.
+ * far. `sendOnConnection` lets it go; `answer` is what whoever asked gets.
  */
 export async function untilHeld<Answer>(
   text: string,

@@ -10,13 +10,13 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a COMMIT without a reply counts as committed',
     find: 'if (isOpen && (await transaction.resolve())) return { value: value as Value }',
-    replace: 'if (isOpen) return transaction.committed(), { value: value as Value }',
+    replace: 'if (isOpen) return transaction.onCommitted(), { value: value as Value }',
     check: 'S3',
   },
   {
     name: 'an answer leaves before its COMMIT',
     find: "if (transactions.commitsWithLast === true) progress = 'completed'",
-    replace: "transaction.committed()\n    if (transactions.commitsWithLast === true) progress = 'completed'",
+    replace: "transaction.onCommitted()\n    if (transactions.commitsWithLast === true) progress = 'completed'",
     check: 'S3',
   },
   {
@@ -59,10 +59,10 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a transaction that has not taken its key commits',
     find: `record_id, p_key, \${FORMAT}, 'completed', p_token, p_fingerprint, p_attempt, false,
-    \${after('p_retention_ms')}, p_status, p_head, p_body
+    \${afterNowSql('p_retention_ms')}, p_status, p_head, p_body
   );`,
     replace: `record_id, p_key, \${FORMAT}, 'completed', p_token, p_fingerprint, p_attempt, false,
-    \${after('p_retention_ms')}, p_status, p_head, p_body
+    \${afterNowSql('p_retention_ms')}, p_status, p_head, p_body
   ) ON CONFLICT DO NOTHING;`,
     check: 'S5',
   },

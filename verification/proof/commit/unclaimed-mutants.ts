@@ -7,8 +7,8 @@ import type { Mutant } from '../mutants/mutant.js'
 const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a failure is sent before the key was looked at once more',
-    find: 'fenced(state, event.found)',
-    replace: 'fenced(state, { isTaken: false, record: null, isOwn: false })',
+    find: 'onFenceReply(state, event.found)',
+    replace: 'onFenceReply(state, { isTaken: false, record: null, isOwn: false })',
     check: 'S3',
   },
   {
@@ -31,9 +31,9 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
       RETURN;
     END IF;
   END IF;
-\${read(schema)}`,
+\${readRecordSql(schema)}`,
     replace: `own := 'false';
-\${read(schema)}
+\${readRecordSql(schema)}
   PERFORM pg_sleep(0.2);
   IF NOT p_reads_only THEN
     IF NOT pg_try_advisory_xact_lock_shared(lock) THEN

@@ -4,9 +4,9 @@ import { stepsInPeace } from '../mutants/step-mutants.js'
 const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a second completion overwrites the answer',
-    find: `    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)
+    find: `    if (record.token !== own.token || record.state === 'failed') return createStaleChange(record, now, own)
     if (record.state === 'completed') return { record, reply: OK }`,
-    replace: `    if (record.state !== 'completed' && (record.token !== own.token || record.state === 'failed')) return stale(record, now, own)`,
+    replace: `    if (record.state !== 'completed' && (record.token !== own.token || record.state === 'failed')) return createStaleChange(record, now, own)`,
     check: 'S2',
   },
   {
@@ -48,8 +48,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'mayHaveEffect is ignored',
-    find: 'this.know({ mayHaveEffect: true })',
-    replace: 'this.know({ mayHaveEffect: false })',
+    find: 'this.mergeFacts({ mayHaveEffect: true })',
+    replace: 'this.mergeFacts({ mayHaveEffect: false })',
     check: 'S5',
   },
   {
@@ -72,8 +72,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a claim whose reply is read after its lease runs all the same',
-    find: 'const isLate = monotonicNow() >= sentAt +',
-    replace: 'const isLate = monotonicNow() < sentAt - 0 *',
+    find: 'const isLate = getMonotonicMs() >= sentAt +',
+    replace: 'const isLate = getMonotonicMs() < sentAt - 0 *',
     check: 'S5',
   },
   {
@@ -84,9 +84,9 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a completion is not fenced',
-    find: "    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }\n",
+    find: "    if (record.token !== own.token || record.state === 'failed') return createStaleChange(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }\n",
     replace:
-      "    if (record.state === 'failed') return stale(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }\n",
+      "    if (record.state === 'failed') return createStaleChange(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }\n",
     check: 'S6',
   },
   {
@@ -97,9 +97,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a takeover whose reply was lost is told as fresh',
-    find: '  return { record: extended(record, claim, now), reply: acquired(record.attempt, record.uncertain, record.steps) }\n',
-    replace:
-      '  return { record: extended(record, claim, now), reply: acquired(record.attempt, false, record.steps) }\n',
+    find: 'reply: createAcquiredReply(record.attempt, record.uncertain, record.steps)',
+    replace: 'reply: createAcquiredReply(record.attempt, false, record.steps)',
     check: 'S7',
   },
   {
@@ -143,8 +142,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'the scope is left out of the storage key',
-    find: 'encoded(scope)',
-    replace: "encoded('')",
+    find: 'encodeNamePart(scope)',
+    replace: "encodeNamePart('')",
     check: 'S9',
   },
   {
@@ -155,8 +154,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a silent store is waited for',
-    find: 'startTimer(() => this.#timedOut(), calls.timeoutMs)',
-    replace: 'startTimer(() => this.#timedOut(), 2 * calls.timeoutMs)',
+    find: 'startTimer(() => this.#onTimeout(), calls.timeoutMs)',
+    replace: 'startTimer(() => this.#onTimeout(), 2 * calls.timeoutMs)',
     check: 'S10',
   },
   {

@@ -1,7 +1,8 @@
 import type { Check } from '../checks.js'
 import type { Mutant } from '../mutants/mutant.js'
 
-const OF_ALL = 'return readingOf(computeRequestFingerprint(facts.method, facts.target, facts.body, ignoredMember))'
+const OF_ALL =
+  'return toFingerprintOrRejection(computeRequestFingerprint(facts.method, facts.target, facts.body, ignoredMember))'
 
 function planted(check: Check, name: string, find: string, replace: string): Mutant {
   return { name, find, replace, layer: 'fuzz', check }
@@ -25,7 +26,7 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S5',
     'a body that was read elsewhere counts as an empty one',
-    'if (facts.bodyWasRead) throw readElsewhere(contentType)',
+    'if (facts.bodyWasRead) throw bodyReadElsewhereError(contentType)',
     'if (facts.bodyWasRead) return true',
   ),
 
@@ -57,7 +58,7 @@ export const mutants: readonly Mutant[] = [
     ...planted('S9', 'the header wins over the field', "legacyKey?.whenBoth === 'field'", 'legacyKey === null'),
     scale: 0.5,
   },
-  planted('S5', 'a missing value may be a key', 'findKeyFault(key) ?? accident(key)', 'findKeyFault(key)'),
+  planted('S5', 'a missing value may be a key', 'findKeyFault(key) ?? findAccidentFault(key)', 'findKeyFault(key)'),
   planted(
     'S5',
     'PATCH is not covered',
@@ -76,7 +77,7 @@ export const mutants: readonly Mutant[] = [
     'return UNRESERVED.test(text) ? text : encodeURIComponent(text)',
     'return UNRESERVED.test(text) ? text : text',
   ),
-  planted('S9', 'the scope is left out of the storage key', 'encoded(scope)', "'all'"),
+  planted('S9', 'the scope is left out of the storage key', 'encodeNamePart(scope)', "'all'"),
 
   // What is stored, and given back
   planted(
@@ -115,27 +116,27 @@ export const mutants: readonly Mutant[] = [
   planted(
     'S3',
     'an answer is sent before it is stored',
-    'runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
-    "void this.#run.settle(answer, terms)\n    this.#settled({ action: 'send' })",
+    'runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))',
+    "void this.#run.settle(answer, terms)\n    this.#sendResult({ action: 'send' })",
   ),
   planted(
     'S5',
     'an answer too large to keep frees its key',
-    'runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
-    'runAfterwards(isKept ? this.#run.settle(answer, terms) : this.#run.fail(), (end) => this.#settled(end))',
+    'runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))',
+    'runAfterwards(isKept ? this.#run.settle(answer, terms) : this.#run.fail(), (end) => this.#sendResult(end))',
   ),
 
   planted(
     'S8',
     'a head that has left counts as a success',
-    'runAfterwards(this.#run.fail(), (end) => this.#settled(end))',
-    'runAfterwards(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as Head), body: null }), (end) => this.#settled(end))',
+    'runAfterwards(this.#run.fail(), (end) => this.#sendResult(end))',
+    'runAfterwards(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as Head), body: null }), (end) => this.#sendResult(end))',
   ),
   planted(
     'S3',
     'the end of a stream leaves before its record is completed',
-    'runAfterwards(this.#run.settle(answer, terms), (end) => this.#settled(end))',
-    "const end = this.#run.settle(answer, terms)\n    if (isStream) this.#settled({ action: 'send' })\n    else runAfterwards(end, (later) => this.#settled(later))",
+    'runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))',
+    "const end = this.#run.settle(answer, terms)\n    if (isStream) this.#sendResult({ action: 'send' })\n    else runAfterwards(end, (later) => this.#sendResult(later))",
   ),
 
   // When it runs, and when it ends
@@ -170,12 +171,12 @@ export const mutants: readonly Mutant[] = [
     'run.reportError(error)\n    return handleError.call',
     'return handleError.call',
   ),
-  planted('S5', 'a possible effect is forgotten', 'this.know({ mayHaveEffect: true })', ''),
+  planted('S5', 'a possible effect is forgotten', 'this.mergeFacts({ mayHaveEffect: true })', ''),
   planted(
     'L1',
     'a destroyed response keeps its key',
-    'runAfterwards(this.#run.fail(), (end) => this.#settled(end))',
-    "this.#settled({ action: 'send' })",
+    'runAfterwards(this.#run.fail(), (end) => this.#sendResult(end))',
+    "this.#sendResult({ action: 'send' })",
   ),
   planted(
     'L2',

@@ -37,8 +37,8 @@ export const stepsInPeace: readonly Planted[] = [
   },
   {
     name: 'a failure while a step is at the bank is released at once',
-    find: 'const isInStep = this.#steps?.areSettled === false && monotonicNow() < this.lease.until',
-    replace: 'const isInStep = this.#steps?.areSettled === false && monotonicNow() < 0',
+    find: 'const isInStep = this.#steps?.areSettled === false && getMonotonicMs() < this.lease.until',
+    replace: 'const isInStep = this.#steps?.areSettled === false && getMonotonicMs() < 0',
     check: 'S14',
   },
   {
@@ -61,8 +61,8 @@ export const stepsInPeace: readonly Planted[] = [
   },
   {
     name: 'a step that has begun does not count as an effect',
-    find: 'this.#run.know({ hasStep: this.#begun > 0 })',
-    replace: 'this.#run.know({ hasStep: false })',
+    find: 'this.#run.mergeFacts({ hasStep: this.#begun > 0 })',
+    replace: 'this.#run.mergeFacts({ hasStep: false })',
     check: 'S5',
   },
 ]
@@ -77,27 +77,27 @@ export const stepsInTrouble: readonly Planted[] = [
   },
   {
     name: 'a begin that is sent again forgets the steps',
-    find: 'reply: acquired(record.attempt, record.uncertain, record.steps) }',
-    replace: 'reply: acquired(record.attempt, record.uncertain) }',
+    find: 'reply: createAcquiredReply(record.attempt, record.uncertain, record.steps)',
+    replace: 'reply: createAcquiredReply(record.attempt, record.uncertain)',
     check: 'S14',
   },
   {
     name: 'an owner that was taken over records a step',
-    find: `if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)
+    find: `if (record.token !== own.token || record.state === 'failed') return createStaleChange(record, now, own)
   if (record.state === 'completed') return own.state`,
-    replace: `if (record.state === 'failed') return stale(record, now, own)
+    replace: `if (record.state === 'failed') return createStaleChange(record, now, own)
   if (record.state === 'completed') return own.state`,
     check: 'S6',
   },
   {
     name: 'a late result opens a completed record again',
-    find: "return own.state === 'begun' ? stale(record, now, own) : { record, reply: OK }",
-    replace: 'return { record: claimed(own, own.attempt, true, now), reply: OK }',
+    find: "return own.state === 'begun' ? createStaleChange(record, now, own) : { record, reply: OK }",
+    replace: 'return { record: createClaimedRecord(own, own.attempt, true, now), reply: OK }',
     check: 'S4',
   },
   {
     name: 'a later step is recorded over an earlier one that is not',
-    find: 'if (!this.#areConfirmed) await this.#confirmed()',
+    find: 'if (!this.#areConfirmed) await this.#waitForConfirmations()',
     replace: '',
     check: 'S14',
   },

@@ -38,7 +38,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'mayHaveEffect is ignored',
-      find: 'this.know({ mayHaveEffect: true })',
+      find: 'this.mergeFacts({ mayHaveEffect: true })',
       replace: '',
       check: 'S5',
     },
@@ -75,7 +75,7 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'the scope is left out of the storage key',
-      find: 'const name = encoded(scope)',
+      find: 'const name = encodeNamePart(scope)',
       replace: "const name = 'all'",
       check: 'S9',
     },
@@ -130,8 +130,8 @@ export const engineMutants: readonly Mutant[] = (
     },
     {
       name: 'a command has no time limit',
-      find: 'startTimer(() => this.#timedOut(), calls.timeoutMs)',
-      replace: 'startTimer(() => this.#timedOut(), 2 ** 30)',
+      find: 'startTimer(() => this.#onTimeout(), calls.timeoutMs)',
+      replace: 'startTimer(() => this.#onTimeout(), 2 ** 30)',
       check: 'L2',
     },
     {

@@ -41,21 +41,21 @@ export const machineMutants: readonly Mutant[] = (
     },
     {
       name: 'a completion is not fenced',
-      find: "    if (record.token !== own.token || record.state === 'failed') return stale(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }",
+      find: "    if (record.token !== own.token || record.state === 'failed') return createStaleChange(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }",
       replace:
-        "    if (record.state === 'failed') return stale(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }",
+        "    if (record.state === 'failed') return createStaleChange(record, now, own)\n    if (record.state === 'completed') return { record, reply: OK }",
       check: 'S6',
     },
     {
       name: 'a release is not fenced',
-      find: "if (record.token !== own.token || record.state === 'completed') return stale(record, now, own)",
-      replace: "if (record.state === 'completed') return stale(record, now, own)",
+      find: "if (record.token !== own.token || record.state === 'completed') return createStaleChange(record, now, own)",
+      replace: "if (record.state === 'completed') return createStaleChange(record, now, own)",
       check: 'S6',
     },
     {
       name: 'a renewal is not fenced',
-      find: "if (record.token !== own.token || record.state !== 'in-flight') return stale(record, now, own)",
-      replace: "if (record.state !== 'in-flight') return stale(record, now, own)",
+      find: "if (record.token !== own.token || record.state !== 'in-flight') return createStaleChange(record, now, own)",
+      replace: "if (record.state !== 'in-flight') return createStaleChange(record, now, own)",
       check: 'S6',
     },
     {
@@ -72,8 +72,8 @@ export const machineMutants: readonly Mutant[] = (
     },
     {
       name: 'a takeover that is sent again is told as fresh',
-      find: 'reply: acquired(record.attempt, record.uncertain, record.steps) }',
-      replace: 'reply: acquired(record.attempt, false, record.steps) }',
+      find: 'reply: createAcquiredReply(record.attempt, record.uncertain, record.steps)',
+      replace: 'reply: createAcquiredReply(record.attempt, false, record.steps)',
       check: 'S7',
     },
     {

@@ -176,8 +176,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a caller who waits for a command keeps nothing alive',
-    find: 'this.#pending = new Pending(this, this.#calls, isAwaited)',
-    replace: 'this.#pending = new Pending(this, this.#calls, isAwaited && false)',
+    find: 'this.#pending = new PendingCall(this, this.#calls, isAwaited)',
+    replace: 'this.#pending = new PendingCall(this, this.#calls, isAwaited && false)',
     layer,
     check: 'L2',
   },
@@ -205,17 +205,17 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a completion that is repeated for nobody keeps the process alive',
     find: 'copy = this.sendInBackground(name, by, tell)',
-    replace: 'copy = this.#call(name, by, () => callStore(this.#store, name, by), tell, monotonicNow(), true)',
+    replace: 'copy = this.#call(name, by, () => callStore(this.#store, name, by), tell, getMonotonicMs(), true)',
     layer,
     check: 'L3',
   },
   {
     name: 'tokens are drawn in advance',
-    find: 'if (next === poolBytes.byteLength) refill()',
+    find: 'if (next === poolBytes.byteLength) refillPool()',
     replace: `const drawn = ((globalThis as { drawn?: string[] }).drawn ??= [])
   while (drawn.length < 64) drawn.push(randomFillSync(Buffer.alloc(TOKEN_BYTES)).toString('base64url'))
   if (drawn.length > 0) return drawn.shift() as string
-  if (next === poolBytes.byteLength) refill()`,
+  if (next === poolBytes.byteLength) refillPool()`,
     layer,
     check: 'S1',
   },

@@ -24,7 +24,7 @@ import type { WebhookEventIssue } from '../../events/event-error.js'
 import { type DeliveryReading, toIssues } from '../parse.js'
 import {
   createSourceReader,
-  type HandlerOf,
+  type HandlerLookup,
   type ResolvedReceiverOptions,
   readHandlers,
   type WebhookContext,
@@ -43,7 +43,7 @@ import { createRefusalAnswer, type ReceiverRefusalCode, toEventProblem } from '.
 /** Reads, verifies, claims and handles deliveries, in this order, and returns the response to each. */
 export class Deliveries<Req extends AnyRequest> {
   readonly #options: ResolvedReceiverOptions<Req>
-  readonly #handlerOf: HandlerOf
+  readonly #handlerOf: HandlerLookup
   readonly #sourceOf: (req: Req) => MaybePromise<string>
   readonly #firstSentOf: ((event: never) => FirstSentReading) | undefined
   readonly #engine: RequestEngine<Req>
@@ -70,11 +70,11 @@ export class Deliveries<Req extends AnyRequest> {
     const decided = await this.#engine.during(() => this.#decide(delivery, typeOfPath))
     if (decided === null || !('run' in decided)) return decided
     const running = this.#run(decided, delivery.request)
-    void this.#engine.during(() => Promise.race([running.then(nothing, nothing), lossOf(decided.run)]))
+    void this.#engine.during(() => Promise.race([running.then(doNothing, doNothing), waitForLeaseLoss(decided.run)]))
     return running
   }
 
-  async #decide(delivery: Delivery<Req>, typeOfPath: string | null): Promise<Answer | ToRun | null> {
+  async #decide(delivery: Delivery<Req>, typeOfPath: string | null): Promise<Answer | RunnableDelivery | null> {
     const { source, sender, maxBodyBytes } = this.#options
     const about: DeliverySummary = typeof source === 'string' ? { source } : {}
     if (delivery.method !== 'POST') return this.refuse('method_not_allowed', about)
@@ -87,7 +87,7 @@ export class Deliveries<Req extends AnyRequest> {
     if (raw.kind === 'encoded') return this.refuse('content_type_unsupported', about)
     if (!(await this.#isVerified(raw.bytes, delivery))) return this.refuse('signature_refused', about)
 
-    const scope = await this.#sourceIn(delivery)
+    const scope = await this.#readSource(delivery)
     if (typeof scope !== 'string') return this.refuse('event_invalid', about, scope)
     const delivered = await sender.read(raw.bytes, delivery.headers)
     switch (delivered.refusal) {
@@ -105,7 +105,7 @@ export class Deliveries<Req extends AnyRequest> {
    *
    * @throws IdempotencyError `scope_invalid`: nothing ran and nothing was stored.
    */
-  async #sourceIn({ request }: Delivery<Req>): Promise<string | readonly WebhookEventIssue[]> {
+  async #readSource({ request }: Delivery<Req>): Promise<string | readonly WebhookEventIssue[]> {
     try {
       return await this.#sourceOf(request)
     } catch (error) {
@@ -115,14 +115,14 @@ export class Deliveries<Req extends AnyRequest> {
     }
   }
 
-  refuse(code: Refused, about: DeliverySummary, issues?: readonly WebhookEventIssue[]): Answer {
+  refuse(code: EarlyRefusalCode, about: DeliverySummary, issues?: readonly WebhookEventIssue[]): Answer {
     const told = issues?.slice(0, MOST_ISSUES)
     this.emit({ type: 'rejected', code, ...about, ...(told && { issues: told }) })
     return createRefusalAnswer(code, told)
   }
 
   /** Resolves when no delivery is in progress, no run is active, and no completion is pending. */
-  idle(): Promise<void> {
+  waitUntilIdle(): Promise<void> {
     return this.#engine.idle()
   }
 
@@ -131,7 +131,7 @@ export class Deliveries<Req extends AnyRequest> {
     scope: string,
     delivery: Delivery<Req>,
     typeOfPath: string | null,
-  ): Promise<Answer | ToRun> {
+  ): Promise<Answer | RunnableDelivery> {
     const about = { source: scope, eventId: truncate(id), eventType: truncate(type) }
     if (typeOfPath !== null && typeOfPath !== type) return this.refuse('type_disagrees', about)
     if (fingerprint === null) return this.refuse('body_too_deep', about)
@@ -147,7 +147,7 @@ export class Deliveries<Req extends AnyRequest> {
       return this.refuse('event_invalid', about, [{ path: '', message: `its time is invalid: ${reading.fault}` }])
     }
     const { firstSent } = reading
-    const identity = { namespace: 'webhook', scope, key: eventKey(id), fingerprint, firstSent } as const
+    const identity = { namespace: 'webhook', scope, key: toEventKey(id), fingerprint, firstSent } as const
     const decision = await this.#engine.claim(identity, delivery)
     switch (decision.action) {
       case 'execute':
@@ -157,15 +157,15 @@ export class Deliveries<Req extends AnyRequest> {
         return this.#engine.answerFor(decision, delivery.request)
       case 'reject':
         // The claim is given up after it.
-        if (decision.problem.code === 'store_unavailable') waitFor(delivery, () => this.idle())
+        if (decision.problem.code === 'store_unavailable') waitFor(delivery, () => this.waitUntilIdle())
         return this.#engine.answerFor(decision, delivery.request)
     }
   }
 
-  async #run({ handler, event, run }: ToRun, req: Req): Promise<Answer> {
+  async #run({ handler, event, run }: RunnableDelivery, req: Req): Promise<Answer> {
     const delivery = new DeliveryAnswer(run)
     run.registerBuffer(delivery)
-    const ended = await this.#endOf(handler, event, run)
+    const ended = await this.#callHandler(handler, event, run)
     // A committed transaction completes the record, whatever the handler did afterwards.
     const answer = delivery.isAcknowledged ? ACKNOWLEDGED : ended
     // The record changes before the response is sent: a client that has seen it can send the event again at once.
@@ -174,10 +174,10 @@ export class Deliveries<Req extends AnyRequest> {
     return settled.action === 'send' ? answer : this.#engine.answerFor(settled, req)
   }
 
-  async #endOf(handler: WebhookHandler<never>, event: object, run: RequestRun): Promise<Answer> {
+  async #callHandler(handler: WebhookHandler<never>, event: object, run: RequestRun): Promise<Answer> {
     const { scope, key, attempt } = run.context
     try {
-      await handler(event as never, contextOf(run.context))
+      await handler(event as never, createWebhookContext(run.context))
       return ACKNOWLEDGED
     } catch (error) {
       run.reportError(error)
@@ -203,16 +203,16 @@ export class Deliveries<Req extends AnyRequest> {
   }
 }
 
-interface ToRun {
+interface RunnableDelivery {
   readonly handler: WebhookHandler<never>
   readonly event: object
   readonly run: RequestRun
 }
 
-function nothing(): void {}
+function doNothing(): void {}
 
 /** Resolves if the lease is lost; a handler that has blocked the process may have lost it before it returns. */
-function lossOf({ context: { signal } }: RequestRun): Promise<void> {
+function waitForLeaseLoss({ context: { signal } }: RequestRun): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })
@@ -231,9 +231,9 @@ function isTaken(error: unknown): boolean {
 /** If everything is wrong with a body, a log would have several times its size. */
 const MOST_ISSUES = 100
 
-type Refused = Exclude<ReceiverRefusalCode, 'handler_failed' | 'receiver_failed'>
+type EarlyRefusalCode = Exclude<ReceiverRefusalCode, 'handler_failed' | 'receiver_failed'>
 
-function contextOf(context: IdempotencyContext): WebhookContext {
+function createWebhookContext(context: IdempotencyContext): WebhookContext {
   const { scope: source, attempt, previousOutcome, deriveKey, mayHaveEffect, step } = context
   return carryRun(context, {
     ...{ source, attempt, previousOutcome, deriveKey, mayHaveEffect, step },
@@ -257,7 +257,7 @@ const DIGEST = 'webhook-id-sha256:'
  * valid key, for example one of more than 255 characters, is replaced by its digest. So is an id that begins with the
  * digest's prefix: otherwise it could pose as another id's digest.
  */
-function eventKey(id: string): string {
+function toEventKey(id: string): string {
   if (findKeyFault(id) === null && !id.startsWith(DIGEST)) return id
   return DIGEST + hash('sha256', id, 'base64url')
 }

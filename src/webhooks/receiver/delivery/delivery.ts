@@ -52,7 +52,7 @@ export function createFetchDelivery<Req extends AnyRequest>(
 
 /** @throws IdempotencyError `raw_body_consumed`: somebody has read it, or is reading it. */
 async function readFetchBody(request: Request, headers: IncomingHttpHeaders, maxBytes: number): Promise<RawBody> {
-  if (isBodyConsumed(request)) throw consumed()
+  if (isBodyConsumed(request)) throw fetchBodyConsumedError()
   if (isEncoded(headers)) return { kind: 'encoded' }
   let bytes: Uint8Array | null = Buffer.alloc(0)
   try {
@@ -61,11 +61,11 @@ async function readFetchBody(request: Request, headers: IncomingHttpHeaders, max
   } catch {
     return { kind: 'abandoned' } // The connection broke.
   }
-  if (isBodyLost(bytes, request)) throw consumed()
+  if (isBodyLost(bytes, request)) throw fetchBodyConsumedError()
   return bytes === null ? { kind: 'too_large' } : { kind: 'whole', bytes: toBuffer(bytes) }
 }
 
-function consumed(): IdempotencyError {
+function fetchBodyConsumedError(): IdempotencyError {
   return bodyConsumedError('webhook receiver', 'its signature, which covers the raw bytes, cannot be checked')
 }
 
@@ -108,9 +108,9 @@ type RawBody =
  */
 export async function readRawBody(req: IncomingMessage, maxBytes: number): Promise<RawBody> {
   const { rawBody, body } = req as { rawBody?: unknown; body?: unknown }
-  const kept = bytesOf(rawBody) ?? (body instanceof Uint8Array ? bytesOf(body) : null)
+  const kept = toBytesOrNull(rawBody) ?? (body instanceof Uint8Array ? toBytesOrNull(body) : null)
   if (kept !== null) return kept.byteLength > maxBytes ? { kind: 'too_large' } : { kind: 'whole', bytes: kept }
-  if (req.readableDidRead || !isReadable(req)) throw consumedByParser()
+  if (req.readableDidRead || !isReadable(req)) throw rawBodyConsumedError()
   if (req.readableEnded) return { kind: 'whole', bytes: Buffer.alloc(0) }
   if (req.destroyed) return { kind: 'abandoned' }
   const headers = req.headers ?? {}
@@ -129,7 +129,7 @@ function isEncoded({ 'content-encoding': coding = 'identity' }: IncomingHttpHead
   return coding.trim().toLowerCase() !== 'identity'
 }
 
-function bytesOf(value: unknown): Buffer | null {
+function toBytesOrNull(value: unknown): Buffer | null {
   if (typeof value === 'string') return Buffer.from(value)
   return value instanceof Uint8Array ? toBuffer(value) : null
 }
@@ -169,7 +169,7 @@ function discard(req: IncomingMessage): RawBody {
   return { kind: 'too_large' }
 }
 
-function consumedByParser(): IdempotencyError {
+function rawBodyConsumedError(): IdempotencyError {
   return new IdempotencyError(
     'raw_body_consumed',
     'A parser read the body before the webhook receiver and did not keep its raw bytes, which the signature covers. ' +

@@ -58,7 +58,7 @@ export function truncate(text: string): string {
 export function printByDefault(event: WebhookReceiverEvent): void {
   switch (event.type) {
     case 'rejected':
-      warnOfRefusal(event.code, whyIn(event))
+      warnOfRefusal(event.code, describeRejection(event))
       break
     case 'mismatched':
     case 'outcome_unknown':
@@ -93,16 +93,18 @@ const ADVICE: Readonly<Record<string, string>> = {
 }
 
 /** The first few issues and the type; neither contains a secret. */
-function whyIn(event: Extract<WebhookReceiverEvent, { type: 'rejected' }>): string {
+function describeRejection(event: Extract<WebhookReceiverEvent, { type: 'rejected' }>): string {
   const { eventType, issues = [] } = event
   const lines = issues
     .slice(0, MOST_ISSUES)
     .map(({ path, message }) => `; ${truncate(`${path || 'the event'}: ${message}`)}`)
-  return harmless(`${eventType === undefined ? '' : `, type ${JSON.stringify(eventType)}`}${lines.join('')}`)
+  return escapeControlCharacters(
+    `${eventType === undefined ? '' : `, type ${JSON.stringify(eventType)}`}${lines.join('')}`,
+  )
 }
 
 /** Types and members are named by the sender: nothing of it begins another line of a log, or steers a terminal. */
-function harmless(text: string): string {
+function escapeControlCharacters(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`)
 }
 
