@@ -20,8 +20,8 @@ export interface MySqlStoreOptions<Given extends AnyTransactions = AnyTransactio
 
   /**
    * How the application opens transactions: another pool of `mysql2`, or `{ transaction, run }` of another client.
-   * `completeRecord` needs only `run`.
-   * @default none: `transaction`, `step` and `completeRecord` are misuse
+   * `completeIn` needs only `run`.
+   * @default none: `transaction`, `step` and `completeIn` are misuse
    */
   readonly transactions?: Given | undefined
 

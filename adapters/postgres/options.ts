@@ -13,8 +13,8 @@ export interface SchemaOptions {
 type CommonOptions<Given> = SchemaOptions & {
   /**
    * How the application opens transactions: another `pg` pool, or `{ transaction, run }` of another client.
-   * `completeRecord` needs only `run`.
-   * @default none: `transaction`, `step` and `completeRecord` are misuse
+   * `completeIn` needs only `run`.
+   * @default none: `transaction`, `step` and `completeIn` are misuse
    */
   readonly transactions?: Given | undefined
 

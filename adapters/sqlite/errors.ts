@@ -20,7 +20,7 @@ import { findResultCode } from './client.js'
  *
  * Inside a run's transaction, which each of them rolls back:
  * - `transaction_unmarked`: the transaction that was opened for the run is no longer open.
- * - `nothing_written`: nothing was written in it, or `completeRecord` was called without an open transaction, or on a connection that has not written
+ * - `nothing_written`: nothing was written in it, or `completeIn` was called without an open transaction, or on a connection that has not written
  *   anything yet; on the store's, nothing since the store's last command.
  * - `record_absent`: there is no record: its retention has ended, or this is another database.
  * - `record_taken`: another attempt owns the record.

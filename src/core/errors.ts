@@ -43,7 +43,7 @@
  *   `resolve` changed the record is unknown: resolve it again, which changes nothing if it is already resolved.
  *
  * Transactions; for each of these codes, the call committed nothing:
- * - `context_missing`: `transaction`, `step` or `completeRecord` received no context of a run; or `createWebhookContext`, a request
+ * - `context_missing`: `transaction`, `step` or `completeIn` received no context of a run; or `contextOf`, a request
  *   without one.
  * - `context_foreign`: the run of the context keeps its record in another store.
  * - `transactions_missing`: the store has no option `transactions`.
@@ -63,7 +63,7 @@
  * - `transaction_not_run`: the client reported a commit, but the work was not called or had failed.
  * - `operation_taken`: with `effects: 'in-transaction'`, another attempt holds the key or has completed it. It was rolled back, and
  *   whatever is answered, the client gets what the record says.
- * - `effects_in_transaction`: with `effects: 'in-transaction'`, `step`, `completeRecord` or `mayHaveEffect` was called. Nothing was sent.
+ * - `effects_in_transaction`: with `effects: 'in-transaction'`, `step`, `completeIn` or `mayHaveEffect` was called. Nothing was sent.
  *
  * Steps; in each case but `step_result_invalid` the work was not called:
  * - `step_repeated`: a step with this label is running or has succeeded in this run.

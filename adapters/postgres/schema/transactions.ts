@@ -23,7 +23,7 @@ const MARK = 'once_per_key.token'
  * The mark proves that this is the transaction that was opened for the run with this token: same connection, same
  * database, and not rolled back since. That something was written before the completion proves that the effects are not
  * elsewhere, as far as that can be known; no statement of ours counts, since the mark writes nothing. When the application
- * opened the transaction itself, for `completeRecord`, that check is all there is.
+ * opened the transaction itself, for `completeIn`, that check is all there is.
  */
 export function buildTransactionsSql(schema: string): string {
   return `

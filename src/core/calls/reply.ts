@@ -12,7 +12,7 @@ export interface ReplyFault {
 
 /**
  * The first member of a store's reply that does not match the interface: a store failure, like a record that cannot be read.
- * `fingerprint`: the command's; an operator's command has none. `describeFirstSentFault` checks an
+ * `fingerprint`: the command's; an operator's command has none. `faultIn` checks an
  * answer with a body.
  */
 export function findReplyFault(

@@ -22,7 +22,7 @@ export interface GivenAnswer {
 }
 
 /**
- * The answer argument of a store's `completeRecord`: an answer or, with a type argument, a runner's result. Nothing is
+ * The answer argument of a store's `completeIn`: an answer or, with a type argument, a runner's result. Nothing is
  * inferred from the value.
  */
 export type GivenByHand<Given> = [Given][Given extends unknown ? 0 : never]
