@@ -10,18 +10,18 @@ import { type Fault, plant } from '../../verification/proof/mutants/planting.js'
 export const RUN_MUTANTS: readonly Fault[] = [
   {
     name: 'the scope does not count',
-    find: 'const identity = { namespace, scope, key, fingerprint: inputFingerprint(input) }',
-    replace: "const identity = { namespace, scope: 'all', key, fingerprint: inputFingerprint(input) }",
+    find: 'const identity = { namespace, scope, key, fingerprint: computeInputFingerprint(input) }',
+    replace: "const identity = { namespace, scope: 'all', key, fingerprint: computeInputFingerprint(input) }",
   },
   {
     name: 'another operation with the same key gets its result',
-    find: 'const identity = { namespace, scope, key, fingerprint: inputFingerprint(input) }',
-    replace: 'const identity = { namespace, scope, key, fingerprint: inputFingerprint(null) }',
+    find: 'const identity = { namespace, scope, key, fingerprint: computeInputFingerprint(input) }',
+    replace: 'const identity = { namespace, scope, key, fingerprint: computeInputFingerprint(null) }',
   },
   {
     name: 'runners of two names meet',
-    find: 'const identity = { namespace, scope, key, fingerprint: inputFingerprint(input) }',
-    replace: "const identity = { namespace: 'run', scope, key, fingerprint: inputFingerprint(input) }",
+    find: 'const identity = { namespace, scope, key, fingerprint: computeInputFingerprint(input) }',
+    replace: "const identity = { namespace: 'run', scope, key, fingerprint: computeInputFingerprint(input) }",
   },
   {
     name: 'a refusal is swallowed',
@@ -45,8 +45,8 @@ export const RUN_MUTANTS: readonly Fault[] = [
   },
   {
     name: 'a run whose record has another result returns its own',
-    find: "return end.action === 'send' ? kept.result : this.#recorded(end)",
-    replace: "return end.action === 'refuse' ? this.#recorded(end) : kept.result",
+    find: "return end.action === 'send' ? kept.result : this.#readRecordedEnd(end)",
+    replace: "return end.action === 'refuse' ? this.#readRecordedEnd(end) : kept.result",
   },
   {
     name: 'the attempt is not told',
@@ -92,7 +92,7 @@ export const RUN_MUTANTS: readonly Fault[] = [
   },
   {
     name: 'the first caller gets its result as it was returned',
-    find: 'return { answer, result: this.#decoded(answer) }',
+    find: 'return { answer, result: this.#decodeAnswer(answer) }',
     replace: 'return { answer, result }',
   },
   {
