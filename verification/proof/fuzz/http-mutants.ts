@@ -123,14 +123,14 @@ export const mutants: readonly Mutant[] = [
     'S5',
     'an answer too large to keep frees its key',
     'runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))',
-    'runAfterwards(isKept ? this.#run.settle(answer, terms) : this.#run.fail(), (end) => this.#sendResult(end))',
+    'runAfterwards(this.isBodyKept(body) ? this.#run.settle(answer, terms) : this.#run.fail(), (end) => this.#sendResult(end))',
   ),
 
   planted(
     'S8',
     'a head that has left counts as a success',
     'runAfterwards(this.#run.fail(), (end) => this.#sendResult(end))',
-    'runAfterwards(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as Head), body: null }), (end) => this.#sendResult(end))',
+    'runAfterwards(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as ResponseHead), body: null }), (end) => this.#sendResult(end))',
   ),
   planted(
     'S3',
@@ -182,7 +182,7 @@ export const mutants: readonly Mutant[] = [
     'L2',
     'a late error hangs up on an answer that is being stored',
     'this.#hangsUp = true // The client gets the answer first.',
-    'this.#sender.cut(error, this.#stream)',
+    'this.#sender.closeConnection(error, this.#stream)',
   ),
   planted(
     'L2',
