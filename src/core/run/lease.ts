@@ -178,6 +178,7 @@ export class Lease {
   }
 
   #schedule(now: number): void {
+    if (this.#hasEnded) return // By what it has just called.
     const inTime = now < this.until
     const next = Math.min(
       inTime && this.#renews ? this.#renewAt : Number.POSITIVE_INFINITY,

@@ -45,10 +45,12 @@ export type CommitOutcome = 'committed' | 'rolled back' | 'unknown'
 export class EffectPerformer {
   /** Nothing more is sent for the record. */
   isOver = false
-  tellTransaction: ((outcome: CommitOutcome) => void) | undefined = undefined
+  /** Called once with how an unconfirmed COMMIT ended. */
+  onCommitOutcome: ((outcome: CommitOutcome) => void) | undefined = undefined
   readonly #run: PerformedRun
   readonly #core: CoreParts
-  #lastCall: StoreCall<CommandReply> | undefined = undefined
+  /** What is sent again, until the run is over. */
+  lastCall: StoreCall<CommandReply> | undefined = undefined
   /** What the client gets, once that is known; and what resolves the promise of whoever waits for it. */
   #told: RunEnd | undefined = undefined
   #later: Promise<RunEnd> | undefined = undefined
@@ -119,6 +121,8 @@ export class EffectPerformer {
         return void this.#run.unclaimed?.send(effect)
       case 'claim made':
         return this.#run.unclaimed?.enter()
+      case 'release':
+        return this.#run.on({ type: 'steps over' })
       case 'check lease':
         this.#run.lease.check()
         return this.#run.on({ type: 'lease checked' })
@@ -139,7 +143,7 @@ export class EffectPerformer {
       case 'tell stored':
         return this.#tell({ action: 'replay', answer: effect.answer, isOwn: true })
       case 'tell transaction':
-        return this.tellTransaction?.(effect.outcome)
+        return this.#tellTransaction(effect.outcome)
       case 'refuse':
         return this.#refuse(effect.because)
       case 'abandon':
@@ -151,14 +155,14 @@ export class EffectPerformer {
 
   #send(command: 'complete' | 'release'): void {
     const call = this.#core.calls.send(command, this.#run)
-    this.#lastCall = call
+    this.lastCall = call
     void whenever(call.waitForReply(), (reply) =>
       this.#run.on(reply === null ? UNANSWERED : { type: 'replied', reply }),
     )
   }
 
   #sendAgain(isAwaited: boolean): void {
-    const call = this.#lastCall as StoreCall<CommandReply>
+    const call = this.lastCall as StoreCall<CommandReply>
     const late = this.#core.calls.sendAgain(
       call.command as 'complete' | 'release',
       this.#run,
@@ -192,6 +196,15 @@ export class EffectPerformer {
     if (this.#told !== undefined) return
     this.#told = end
     this.#resolveLater?.(end)
+    // An application may hold the handler's context, and all of this, for long.
+    this.#resolveLater = undefined
+    this.#later = undefined
+  }
+
+  #tellTransaction(outcome: CommitOutcome): void {
+    const tell = this.onCommitOutcome
+    this.onCommitOutcome = undefined
+    tell?.(outcome)
   }
 
   /** Called after the last event of the run; waits for the event of a renewal that is still unanswered. */

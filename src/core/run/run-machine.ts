@@ -5,9 +5,9 @@
  * | state               | event                       | next                | effects                                          |
  * |---------------------|-----------------------------|---------------------|--------------------------------------------------|
  * | running             | answered                    | storing             | send `complete`                                  |
- * | running             | failed                      | releasing           | stop the work; send `release`                    |
+ * | running             | failed                      | failing             | stop the work; release, which says `steps over`  |
  * | running             | failed, and it is kept      | storing             | stop the work; send `complete`                   |
- * | running             | failed while a step runs    | waiting for steps   | stop the work; check the lease                   |
+ * | running             | failed while a step runs    | failing             | stop the work; check the lease                   |
  * | running, by hand    | answered, failed            | verifying           | send `release`: its reply shows the transaction  |
  * | running             | commit unconfirmed          | verifying           | report it; send `release`                        |
  * | running             | committed                   | over                | report it, wake duplicates, end, tell `own`      |
@@ -17,9 +17,9 @@
  * | storing             | unanswered                  | pending             | report it, send again, check the lease           |
  * | releasing           | ok                          | over                | report it, end, tell `own`                       |
  * | releasing           | unanswered                  | pending             | send again, check the lease                      |
- * | waiting for steps   | lease checked: held         | waiting for steps   | tell `own`                                       |
- * | waiting for steps   | lease checked: not held     | waiting for steps   | renew; the reply decides what to tell            |
- * | waiting for steps   | steps over                  | releasing           | send `release`                                   |
+ * | failing             | lease checked: held         | failing             | tell `own`                                       |
+ * | failing             | lease checked: not held     | failing             | renew; the reply decides what to tell            |
+ * | failing             | steps over                  | releasing           | judge the failure; send `release`                |
  * | pending             | lease checked               | pending             | tell `own` if it is held, else `unconfirmed`     |
  * | pending             | a late reply, or given up   | over                | report it, end                                   |
  * | verifying           | its answer is in the record | over, or running    | tell the transaction, or the client              |
@@ -56,13 +56,12 @@ export function next(state: RunState, event: RunEvent): Transition {
   if (event.type === 'known') return toTransition({ ...state, facts: { ...state.facts, ...event.facts } })
   if (state.phase === 'over') return toTransition(state)
   if (event.type === 'lease lost') return loseLease(state, event.reason)
-  if (event.type === 'lease given up') return toTransition({ ...state, lease: 'gone' })
   switch (state.phase) {
     case 'running':
       return onRunningEvent(state, event)
     case 'storing':
       return onStoringEvent(state, event)
-    case 'waiting for steps':
+    case 'failing':
       return onWaitingEvent(state, event)
     case 'releasing':
       return onReleasingEvent(state, event)
@@ -94,8 +93,9 @@ function onRunningEvent(state: In<'running'>, event: RunEvent): Transition {
         return prependEffect(STOP, storeAnswer(state, event.kept.answer, event.kept.mustBeConfirmed))
       const { how, because } = event
       const end = event.isWithdrawn ? 'unconfirmed' : 'own'
-      if (!event.isInStep) return prependEffect(STOP, release(state, event, end))
-      return toTransition({ phase: 'waiting for steps', lease, facts, how, because, end }, STOP, { do: 'check lease' })
+      // It is judged when it is sent: what the stopped work does at once counts, and a step may be taken back until then.
+      const then: RunEffect = { do: event.isInStep ? 'check lease' : 'release' }
+      return toTransition({ phase: 'failing', lease, facts, how, because, end }, STOP, then)
     }
     case 'committed':
       return completeRun({ lease, facts }, event.answer, 'committed', { do: 'tell', end: 'own' })
@@ -227,7 +227,7 @@ function tellOnce(end: OwnEnd | null): RunEffect[] {
 }
 
 /** A renewal shows the record, and releases nothing. Once the steps are over, the reply to the release decides. */
-function onWaitingEvent(state: In<'waiting for steps'>, event: RunEvent): Transition {
+function onWaitingEvent(state: In<'failing'>, event: RunEvent): Transition {
   const { end } = state
   switch (event.type) {
     case 'lease checked':

@@ -47,7 +47,7 @@ export type RunState = {
   | { readonly phase: 'running'; readonly byHand: Answer | null }
   | { readonly phase: 'storing'; readonly answer: Answer; readonly mustBeConfirmed: boolean }
   /** `end`: what the client is to get, `null` if it was told already. */
-  | ({ readonly phase: 'waiting for steps'; readonly end: OwnEnd | null } & GivenFailure)
+  | ({ readonly phase: 'failing'; readonly end: OwnEnd | null } & GivenFailure)
   | { readonly phase: 'releasing'; readonly failure: Failure; readonly end: OwnEnd | null }
   | {
       readonly phase: 'pending'
@@ -127,8 +127,6 @@ export type RunEvent =
   /** Nothing of the steps is running any more, or `maxRunMs` has passed. */
   | { readonly type: 'steps over' }
   | { readonly type: 'lease lost'; readonly reason: 'lapsed' | 'taken' }
-  /** The run has no record to renew, and goes on without one. */
-  | { readonly type: 'lease given up' }
   /** `maxRunMs` has passed, and the lease is gone. */
   | { readonly type: 'lease over' }
   | { readonly type: 'committed'; readonly answer: Answer }
@@ -144,6 +142,8 @@ export type RunEffect =
   /** The last command, until `maxRunMs` has passed. `isAwaited`: the client waits for its reply. */
   | { readonly do: 'send again'; readonly isAwaited: boolean }
   | { readonly do: 'check lease' }
+  /** No step is running, so that the failure is released at once. */
+  | { readonly do: 'release' }
   | { readonly do: 'renew' }
   | { readonly do: 'report'; readonly type: 'completed'; readonly answer: Answer }
   | { readonly do: 'report'; readonly type: 'failed'; readonly failure: Failure }

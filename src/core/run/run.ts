@@ -89,9 +89,9 @@ export class Run implements ClaimedRun, CommandSender, RunOfSteps, LeaseOwner {
     const isDeclared = this.options.effects === 'declared'
     const facts = { ...CLAIMING.facts, attempt, isEarlierUnknown, isDeclared }
     this.#state = { phase: 'running', lease: this.unclaimed === undefined ? 'held' : 'gone', facts, byHand: null }
+    if (attempt > 0 && this.unclaimed === undefined) this.onClaimed()
     this.lease = new Lease(this, this.#core, sentAt, attempt > 0)
     this.#core.activity.start()
-    if (attempt > 0 && this.unclaimed === undefined) this.onClaimed()
     this.context = new HandlerContext(this)
   }
 
@@ -190,8 +190,10 @@ export class Run implements ClaimedRun, CommandSender, RunOfSteps, LeaseOwner {
   }
 
   #end(event: RunEvent): MaybePromise<RunEnd> {
+    const isByHand = this.#isByHand
     this.on(event)
-    return this.#performer.waitForRunEnd()
+    const end = this.#performer.waitForRunEnd()
+    return isByHand ? Promise.resolve(end) : end // The application may commit in this very turn: nothing is sent before.
   }
 
   ended(): Promise<void> {
@@ -266,8 +268,9 @@ export class Run implements ClaimedRun, CommandSender, RunOfSteps, LeaseOwner {
 
   /** Finds out how an unconfirmed COMMIT ended. If that stays unknown, the run is over. */
   findCommitOutcome(answer: Answer): Promise<CommitOutcome> {
+    if (this.isEnding) return Promise.resolve('unknown')
     return new Promise((resolve) => {
-      this.#performer.tellTransaction = resolve
+      this.#performer.onCommitOutcome = resolve
       this.on({ type: 'commit unconfirmed', answer })
     })
   }
@@ -338,7 +341,10 @@ export class Run implements ClaimedRun, CommandSender, RunOfSteps, LeaseOwner {
       this.unclaimed === undefined ? next(this.#state, event) : nextUnclaimed(this.#state, event)
     this.#state = state
     // The handler's context may be held for long, and the answer with it.
-    if (state.phase === 'over') this.answer = null
+    if (state.phase === 'over') {
+      this.answer = null
+      this.#performer.lastCall = undefined
+    }
     for (const effect of effects) this.#performer.perform(effect)
   }
 }

@@ -151,6 +151,7 @@ function step(before: Situation, event: RunEvent, isUnclaimed: boolean, findings
     check(at, effect, findings)
     at = performed(at, effect)
     if (effect.do === 'check lease') return step(at, { type: 'lease checked' }, isUnclaimed, findings)
+    if (effect.do === 'release') return step(at, { type: 'steps over' }, isUnclaimed, findings)
   }
   if (state.phase === 'over') {
     const isDone = at.closes === 1 && at.tells === (at.isEnded ? 1 : 0)
