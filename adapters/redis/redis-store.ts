@@ -48,7 +48,7 @@ import {
   type Script,
   UNKNOWN,
 } from './scripts.js'
-import { type ListScript, listRecords } from './walk.js'
+import { type ListedRange, listRecords } from './walk.js'
 
 type PrefixOptions = {
   /**
@@ -166,7 +166,7 @@ export class RedisStore implements Store {
     return this.#walk(from, { script: LISTED, start: `${scope}:` })
   }
 
-  async #walk(from: string | null, shows: ListScript): Promise<ListedRecords> {
+  async #walk(from: string | null, shows: ListedRange): Promise<ListedRecords> {
     // A client of a cluster that is still connecting knows only those servers that it was told.
     await this.#run(shows.script, '', [], () => {})
     const nodes = await this.#nodes()

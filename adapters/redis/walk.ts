@@ -3,7 +3,7 @@ import { type ClusterNode, runScript } from './client.js'
 import { parseListedRecord, parseScanReply } from './reply.js'
 import type { Script } from './scripts.js'
 
-export interface ListScript {
+export interface ListedRange {
   /** Shows a record, or says that it is not listed. */
   readonly script: Script
   /** The beginning of the keys; all if absent. */
@@ -22,7 +22,7 @@ export async function listRecords(
   nodes: readonly ClusterNode[],
   prefix: string,
   from: string | null,
-  { script, start = '' }: ListScript,
+  { script, start = '' }: ListedRange,
 ): Promise<ListedRecords> {
   const [name = '', cursor = '0'] = from === null ? [] : from.split(' ')
   const at = nodes.findIndex((node) => node.name >= name)

@@ -84,11 +84,11 @@ function toEngineFunctions(given: Readonly<Record<string, unknown>>): Record<str
   const functions = Object.entries(REQUEST_AT).flatMap(([name, at]) => {
     const option = given[name]
     if (typeof option !== 'function') return []
-    const called = (...args: unknown[]) => {
+    const callWithRequest = (...args: unknown[]) => {
       const { request, rest } = args[at] as FetchArguments
       return option(...args.slice(0, at), request, ...rest)
     }
-    return [[name, Object.assign(called, option)]] // Keeps the mark of `withoutBody`.
+    return [[name, Object.assign(callWithRequest, option)]] // Keeps the mark of `withoutBody`.
   })
   return Object.fromEntries(functions)
 }

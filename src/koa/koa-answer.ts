@@ -101,7 +101,7 @@ export class KoaAnswer implements AnswerBuffer {
   }
 
   async #settleRun(body: ResponseBody): Promise<void> {
-    putBody(this.#ctx, body)
+    replaceStreamedBody(this.#ctx, body)
     // Written below Koa while the body was read: the held response settles the run.
     if (this.#ctx.headerSent || body.kind !== 'whole') return
     const answer = this.#createAnswer(body.bytes)
@@ -170,7 +170,7 @@ export class KoaAnswer implements AnswerBuffer {
     return whenever(this.#readContextBody(), (body) => {
       if (body.kind !== 'whole' || (isStream && !this.#response.isBodyKept(body.bytes)))
         throw transactionStreamedError()
-      putBody(this.#ctx, body)
+      replaceStreamedBody(this.#ctx, body)
       void this.#run.settle(this.#createAnswer(body.bytes)) // Resolves after the COMMIT.
     })
   }
@@ -246,7 +246,7 @@ const PHRASE_TYPE = ['Content-Type', 'text/plain; charset=utf-8'] as const
 const NO_BYTES = Buffer.alloc(0)
 
 /** Makes Koa send what was read of a stream, instead of the stream. Other bodies stay, for middleware that reads them. */
-function putBody(ctx: Context, held: ResponseBody): void {
+function replaceStreamedBody(ctx: Context, held: ResponseBody): void {
   if (!isStreamedBody(ctx.body) || isSentWithoutBody(ctx)) return
   const length = getHeaderValue(ctx.res, 'content-length')
   ctx.body = toNodePayload(held, ctx.res)

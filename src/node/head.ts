@@ -84,7 +84,7 @@ export function isCutShort(req: IncomingMessage, res: ServerResponse, body: Uint
 }
 
 /** Whether a replay of these bytes would be the handler's response. */
-export function isWholeBody(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
+export function isReplayableBody(req: IncomingMessage, res: ServerResponse, body: Uint8Array): boolean {
   return !isCutShort(req, res, body) && !hasTransferCoding(getHeaderValue(res, 'transfer-encoding'))
 }
 

@@ -4,7 +4,7 @@ import { type MaybePromise, runAfterwards, transactionLateError } from '../core/
 import { isEventStream } from '../http/answer/answer.js'
 import type { AnswerBuffer, HeaderPairs, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
-import { applyWriteHead, canStream, isHeadStale, isWholeBody, mayHaveBody, type ResponseHead } from './head.js'
+import { applyWriteHead, canStream, isHeadStale, isReplayableBody, mayHaveBody, type ResponseHead } from './head.js'
 import { getHeaderMap, getHeaderValue, ResponseCheckpoint } from './headers.js'
 import { BodyBuffer, copyBytes } from './held-body.js'
 import { StreamedResponse } from './held-stream.js'
@@ -229,7 +229,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
 
   /** Whether this body is whole, and kept. */
   isBodyKept(body: Uint8Array): boolean {
-    return this.#canKeepBody(body.byteLength) && isWholeBody(this.#req, this.#res, body)
+    return this.#canKeepBody(body.byteLength) && isReplayableBody(this.#req, this.#res, body)
   }
 
   // --- what a framework does that hands the answer to the run itself

@@ -35,7 +35,7 @@ export interface StepOptions<Result> {
 }
 
 /** The arguments of a step, checked. */
-export interface StepArguments {
+export interface CheckedStepArguments {
   readonly work: (step: StepInHand) => unknown
   readonly codec: StepCodec
 }
@@ -52,7 +52,7 @@ const MOST_CHARACTERS = 100
 const OPTIONS = { result: anything }
 
 /** @throws IdempotencyError `label_invalid`, `arguments_invalid`, `options_invalid`: nothing was sent, and the work was not called. */
-export function parseStepArguments(label: unknown, work: unknown, options: unknown): StepArguments {
+export function parseStepArguments(label: unknown, work: unknown, options: unknown): CheckedStepArguments {
   if (typeof label !== 'string' || findNameFault(label, MOST_CHARACTERS) !== null) throw labelInvalidError(label)
   if (typeof work !== 'function') {
     throw new IdempotencyError(
@@ -68,7 +68,7 @@ export function parseStepArguments(label: unknown, work: unknown, options: unkno
       'The option `result` of step() needs two functions, `encode` and `decode`.',
     )
   }
-  return { work: work as StepArguments['work'], codec: new StepCodec(codec) }
+  return { work: work as CheckedStepArguments['work'], codec: new StepCodec(codec) }
 }
 
 function labelInvalidError(label: unknown): IdempotencyError {

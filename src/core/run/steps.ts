@@ -15,11 +15,11 @@ import type { CommandReply, Step, StepChange } from '../record/record.js'
 import { type Store, toKeptResult, toShownResult } from '../store.js'
 import type { CoreParts } from './core-parts.js'
 import {
+  type CheckedStepArguments,
   countBegunSteps,
   parseStepArguments,
   type ResumedStep,
   type RunOfSteps,
-  type StepArguments,
   type StepCodec,
   type StepInHand,
   type StepResult,
@@ -219,7 +219,7 @@ export class Steps {
   async #call(
     label: string,
     known: KnownStep,
-    { work, codec }: StepArguments,
+    { work, codec }: CheckedStepArguments,
     previousOutcome: 'none' | 'unknown',
   ): Promise<unknown> {
     const inside = new StepWork()

@@ -94,7 +94,7 @@ export class RunTransaction implements OpenTransaction {
    * later cannot commit, unless the COMMIT is on its way.
    */
   waitForClient<Value>(client: Promise<Value>): Promise<Value> {
-    return this.#wait.waitForClient(client)
+    return this.#wait.waitUntilGivenUp(client)
   }
 
   /** Nobody waits for the client any longer. */
@@ -137,7 +137,7 @@ export class RunTransaction implements OpenTransaction {
     return call.trackPart(async () => {
       await before?.settled
       this.assertStillOpen(call)
-      this.beginAtOnce()
+      this.openAtOnce()
       if (before !== undefined) this.#onUnlocked()
       await inside(call)
     })
@@ -150,7 +150,7 @@ export class RunTransaction implements OpenTransaction {
   }
 
   /** The same for a client that calls the work once, and synchronously. */
-  beginAtOnce(): void {
+  openAtOnce(): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
     const isAgain = this.#state === 'open' && this.#holdsAnswer && !this.#offered.areFailed
     if (isAgain && this.#run.source?.hasStopped === true) throw transactionMisuseError('transaction_left_behind')

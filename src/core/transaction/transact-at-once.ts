@@ -44,7 +44,7 @@ export async function transactAtOnce<Value>(
   try {
     await transaction.waitForClient(
       transactions.transaction(() => {
-        transaction.beginAtOnce()
+        transaction.openAtOnce()
         isTaken = unclaimed !== undefined && transactions.enter?.(run.recordKey, unclaimed.entry) !== true
         if (isTaken) throw operationTakenError()
         unclaimed?.enter()
@@ -88,7 +88,7 @@ export async function stepAtOnce(
     transaction = opened
     await opened.waitForClient(
       transactions.transaction(() => {
-        opened.beginAtOnce()
+        opened.openAtOnce()
         const { recordKey, token } = run
         const recorded = transactions.step(recordKey, token, label)
         if (recorded !== null) taken.found(recorded)

@@ -72,7 +72,7 @@ export class ClientWait {
   }
 
   /** Settles as the client does, or rejects when nobody waits any longer. */
-  waitForClient<Value>(client: Promise<Value>): Promise<Value> {
+  waitUntilGivenUp<Value>(client: Promise<Value>): Promise<Value> {
     const givenUp = new Promise<never>((_resolve, reject) => {
       this.#onGivenUp = () => reject(this.givenUp)
     })

@@ -119,7 +119,7 @@ class StreamedBody {
       }
       controller.error(this.#signal?.reason)
     } catch (error) {
-      await this.#fail()
+      await this.#failRun()
       controller.error(error)
     }
   }
@@ -132,7 +132,7 @@ class StreamedBody {
       else await this.#readToEnd()
       await this.#settle()
     } catch {
-      await this.#fail()
+      await this.#failRun()
     }
   }
 
@@ -173,7 +173,7 @@ class StreamedBody {
     return action === 'send'
   }
 
-  async #fail(): Promise<void> {
+  async #failRun(): Promise<void> {
     this.#signal?.removeEventListener('abort', this.#whenAborted)
     await this.#run.fail()
   }

@@ -11,7 +11,7 @@ import {
 } from '../events/event.js'
 import type { WebhookEventError } from '../events/event-error.js'
 import type { AnyRequest } from './delivery/delivery.js'
-import type { DeliveryReading, ParsedEvent, WebhookSender } from './parse.js'
+import type { DeliveryReading, ParsedEvent, SenderProtocol } from './parse.js'
 import { createReceiver, type WebhookReceiver } from './receiver.js'
 import type {
   CommonReceiverOptions,
@@ -92,7 +92,7 @@ export function webhookReceiver<Req extends AnyRequest>(given: RawReceiverOption
 }
 
 /** The payments service, as its document shows its deliveries. */
-const documentedSender: WebhookSender = {
+const documentedSender: SenderProtocol = {
   types: webhookEventTypes,
   // "Content-Type: application/json", with or without parameters. Other JSON types have their own envelopes.
   contentType: /^\s*application\/json\s*(?:;|$)/i,

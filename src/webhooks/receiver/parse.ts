@@ -124,7 +124,7 @@ export type DeliveryReading =
     }
 
 /** What differs between senders. */
-export interface WebhookSender {
+export interface SenderProtocol {
   /** The types that its events can have; `null`: any, and `on` says which are handled. */
   readonly types: readonly string[] | null
   /** The content types of its deliveries; `null`: any. */
@@ -136,6 +136,6 @@ export interface WebhookSender {
 }
 
 /** The sender whose deliveries `parse` reads: every request is one. */
-export function createParsedSender(parse: ParseDelivery<ParsedEvent>): WebhookSender {
+export function createParsedSender(parse: ParseDelivery<ParsedEvent>): SenderProtocol {
   return { types: null, contentType: null, read: (raw, headers) => callParse(parse, raw, headers) }
 }

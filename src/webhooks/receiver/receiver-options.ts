@@ -19,7 +19,7 @@ import {
 } from '../../http/index.js'
 import type { AnyRequest } from './delivery/delivery.js'
 import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
-import { createParsedSender, type ParseDelivery, type ParsedEvent, type WebhookSender } from './parse.js'
+import { createParsedSender, type ParseDelivery, type ParsedEvent, type SenderProtocol } from './parse.js'
 
 /** Options that all receivers share. All durations are integers, in milliseconds. */
 export interface CommonReceiverOptions<Req extends AnyRequest = IncomingMessage>
@@ -92,7 +92,7 @@ export interface RawReceiverOptions<Req extends AnyRequest> extends CommonReceiv
 
 export interface ResolvedReceiverOptions<Req extends AnyRequest>
   extends Pick<RawReceiverOptions<Req>, 'on' | 'source' | 'verify'> {
-  readonly sender: WebhookSender
+  readonly sender: SenderProtocol
   readonly onUnknownEvent: WebhookHandler<never> | undefined
   readonly firstSent: FirstSentFunction | undefined
   readonly onEvent: ((event: WebhookReceiverEvent) => void) | undefined
@@ -110,7 +110,7 @@ type FirstSentFunction = (event: never) => Date | undefined
  */
 export function resolveReceiverOptions<Req extends AnyRequest>(
   given: RawReceiverOptions<Req>,
-  byDefault: WebhookSender | null,
+  byDefault: SenderProtocol | null,
 ): ResolvedReceiverOptions<Req> {
   const { parse } = Object(given) as RawReceiverOptions<Req>
   const sender =

@@ -8,7 +8,7 @@ import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './delivery/deliveries.js'
 import { type AnyRequest, createFetchDelivery, createNodeDelivery } from './delivery/delivery.js'
 import { createRefusalAnswer } from './delivery/refusal.js'
-import type { ParsedEvent, WebhookSender } from './parse.js'
+import type { ParsedEvent, SenderProtocol } from './parse.js'
 import { type ParsedReceiverOptions, type RawReceiverOptions, resolveReceiverOptions } from './receiver-options.js'
 
 /**
@@ -77,7 +77,7 @@ export function webhookReceiver<Event extends ParsedEvent, Req extends AnyReques
 /** Without `parse` the sender is `byDefault`. */
 export function createReceiver<Req extends AnyRequest>(
   given: RawReceiverOptions<Req>,
-  byDefault: WebhookSender | null,
+  byDefault: SenderProtocol | null,
 ): WebhookReceiver {
   const options = resolveReceiverOptions(given, byDefault)
   const { findTypeInPath } = options.sender

@@ -110,7 +110,7 @@ export async function readRawBody(req: IncomingMessage, maxBytes: number): Promi
   const { rawBody, body } = req as { rawBody?: unknown; body?: unknown }
   const kept = toBytesOrNull(rawBody) ?? (body instanceof Uint8Array ? toBytesOrNull(body) : null)
   if (kept !== null) return kept.byteLength > maxBytes ? { kind: 'too_large' } : { kind: 'whole', bytes: kept }
-  if (req.readableDidRead || !isReadable(req)) throw rawBodyConsumedError()
+  if (req.readableDidRead || !hasStreamMethods(req)) throw rawBodyConsumedError()
   if (req.readableEnded) return { kind: 'whole', bytes: Buffer.alloc(0) }
   if (req.destroyed) return { kind: 'abandoned' }
   const headers = req.headers ?? {}
@@ -121,7 +121,7 @@ export async function readRawBody(req: IncomingMessage, maxBytes: number): Promi
 }
 
 /** A test double may be no stream. */
-function isReadable(req: IncomingMessage): boolean {
+function hasStreamMethods(req: IncomingMessage): boolean {
   return typeof req.resume === 'function' && typeof req.on === 'function'
 }
 
