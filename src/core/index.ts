@@ -45,7 +45,7 @@ export {
   transactionsMissingError,
 } from './misuse.js'
 export type { EndedRecord, ErasedAnswers, ScopeName, ScopeRecord, UnknownOutcome } from './operator/operator-calls.js'
-export { type EngineOptions, engineOptions } from './options/engine-options.js'
+export { type EngineOptions, engineOptionTable as engineOptions } from './options/engine-options.js'
 export * as optionRules from './options/validation.js'
 export {
   type Fault as OptionFault,

@@ -45,7 +45,7 @@ export {
   waitFor,
 } from './engine/request-run.js'
 export { createStreamedBody, type ResponseBody, readResponseBody } from './engine/response-body.js'
-export { aHeaderName, listCoveredMethods, requestOptions } from './options/option-rules.js'
+export { aHeaderName, listCoveredMethods, requestOptionTable as requestOptions } from './options/option-rules.js'
 export {
   agenticCommerce,
   type BodyFieldOptions,

@@ -173,6 +173,9 @@ export const engineOptions = {
   answerFault: aFunction,
 } as const satisfies OptionTable<ResolvedEngineOptions>
 
+/** As it is exported: without the types of its rules, which are no types of the package. */
+export const engineOptionTable: OptionTable<EngineOptions> = engineOptions
+
 function findModeConflicts({ store, effects, storeFailure }: ResolvedEngineOptions): string[] {
   const mistakes: string[] = []
   if (effects !== 'in-transaction') return mistakes

@@ -73,6 +73,9 @@ export const requestOptions = {
   profile: { rule: findProfileMistake, preset: getPreset, findConflicts: findContradictions },
 } as const satisfies OptionTable<IdempotencyOptions<never>>
 
+/** As it is exported: without the types of its rules, which are no types of the package. */
+export const requestOptionTable: OptionTable<IdempotencyOptions<never>> = requestOptions
+
 function findInspectMissing({ firstSent, store }: IdempotencyOptions<never>): string[] {
   if (firstSent === undefined || store === undefined || typeof store.inspect === 'function') return []
   return ['firstSent: it needs a store with `inspect`, which shows whether the record of a late retry is still there']

@@ -10,13 +10,8 @@ import {
   resolveOptions,
   warnOnce,
 } from '../../core/index.js'
-import {
-  createScopeReader,
-  type IdempotencyOptions,
-  requestOptions,
-  type Scope,
-  singleTenant,
-} from '../../http/index.js'
+import { createScopeReader, type IdempotencyOptions, type Scope, singleTenant } from '../../http/index.js'
+import { requestOptions } from '../../http/options/option-rules.js'
 import type { AnyRequest } from './delivery/delivery.js'
 import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
 import { createParsedSender, type ParseDelivery, type ParsedEvent, type SenderProtocol } from './parse.js'
