@@ -10,8 +10,13 @@ import {
   resolveOptions,
   warnOnce,
 } from '../../core/index.js'
-import { createScopeReader, type IdempotencyOptions, type Scope, singleTenant } from '../../http/index.js'
-import { requestOptions } from '../../http/options/option-rules.js'
+import {
+  createScopeReader,
+  type IdempotencyOptions,
+  requestOptions,
+  type Scope,
+  singleTenant,
+} from '../../http/index.js'
 import type { AnyRequest } from './delivery/delivery.js'
 import type { WebhookReceiverEvent } from './delivery/receiver-event.js'
 import { createParsedSender, type ParseDelivery, type ParsedEvent, type SenderProtocol } from './parse.js'
@@ -157,7 +162,7 @@ const SHARED_OPTIONS = {
   leaseMs: requestOptions.leaseMs,
   maxRunMs: requestOptions.maxRunMs,
   /** Adyen retries for 30 days; one more day, because the last retry may arrive late. */
-  retentionMs: { ...requestOptions.retentionMs, default: 31 * 24 * 3_600_000 },
+  retentionMs: { ...(requestOptions.retentionMs as optionRules.Option<number>), default: 31 * 24 * 3_600_000 },
   storeTimeoutMs: requestOptions.storeTimeoutMs,
   effects: requestOptions.effects,
   maxStepBytes: requestOptions.maxStepBytes,
