@@ -11,6 +11,7 @@ export type {
   MaybePromise,
   OptionFault,
   OptionRule,
+  Option,
   OptionTable,
   PreviousOutcome,
   RecordName,
