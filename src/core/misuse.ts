@@ -121,8 +121,6 @@ export const transactionStreamedError = () => misuseError('transaction_streamed'
 
 export const transactionsMissingError = (store: string) => misuseError('transactions_missing', { store })
 
-export { misuseError as transactionMisuseError }
-
 /** Thrown by a store's `finish` too, if the record was there: nothing of the transaction can be committed. */
 export const operationTakenError = (cause?: unknown) => misuseError('operation_taken', {}, cause)
 

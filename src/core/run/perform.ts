@@ -11,7 +11,7 @@ import {
   type RunEnd,
   SEND,
 } from '../events/refusal.js'
-import { traceEvent } from '../events/trace.js'
+import { isEventTraced, traceEvent } from '../events/trace.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
 import { misuseError } from '../misuse.js'
 import type { Identity } from '../record/identity.js'
@@ -212,7 +212,7 @@ export class EffectPerformer {
     if (this.isOver) return
     this.isOver = true
     const { identity, attempt, token } = this.#run
-    traceEvent({ type: 'run_ended', scope: identity.scope, key: identity.key, attempt }, token)
+    if (isEventTraced()) traceEvent({ type: 'run_ended', scope: identity.scope, key: identity.key, attempt }, token)
     this.#core.duplicates?.leave(this.#run.recordKey, this.#run)
     const renewal = this.#run.lease.end()
     if (renewal === undefined || renewal.reply !== undefined) this.#finish()
@@ -228,13 +228,13 @@ export class EffectPerformer {
   // --- what it reports
 
   #report(effect: Extract<RunEffect, { do: 'report' }>) {
+    if (effect.type === 'completed' && !this.#core.isHeard()) return
     const { identity, attempt } = this.#run
     const about = { scope: identity.scope, key: identity.key, attempt }
     switch (effect.type) {
       case 'completed': {
         const { status, body } = effect.answer
-        if (this.#core.isHeard()) this.emit({ type: 'completed', ...about, status, answerKept: body !== null })
-        return
+        return this.emit({ type: 'completed', ...about, status, answerKept: body !== null })
       }
       case 'failed':
         return this.emit({ type: 'failed', ...about, ...effect.failure })

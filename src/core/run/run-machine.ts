@@ -1,5 +1,5 @@
 /**
- * What each event does to a run. Pure: the state and an event go in, the next state and the effects come out. `run.ts` performs the
+ * What each event does to a run. Pure: the state and an event go in, the next state and the effects come out. `perform.ts` performs the
  * effects, and a proof walks this function directly.
  *
  * | state               | event                       | next                | effects                                          |
@@ -62,7 +62,7 @@ export function next(state: RunState, event: RunEvent): Transition {
     case 'storing':
       return onStoringEvent(state, event)
     case 'failing':
-      return onWaitingEvent(state, event)
+      return onFailingEvent(state, event)
     case 'releasing':
       return onReleasingEvent(state, event)
     case 'pending':
@@ -227,7 +227,7 @@ function tellOnce(end: OwnEnd | null): RunEffect[] {
 }
 
 /** A renewal shows the record, and releases nothing. Once the steps are over, the reply to the release decides. */
-function onWaitingEvent(state: In<'failing'>, event: RunEvent): Transition {
+function onFailingEvent(state: In<'failing'>, event: RunEvent): Transition {
   const { end } = state
   switch (event.type) {
     case 'lease checked':

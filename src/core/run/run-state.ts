@@ -19,7 +19,7 @@ export type FailureKind = 'certainly' | 'perhaps'
  */
 export type LeaseState = 'held' | 'lapsed' | 'gone'
 
-/** What is known of a run, beside how far it is. */
+/** What is known of a run in each of its phases. */
 export interface RunFacts {
   /** As returned by the store; 0: its claim is not confirmed, so nothing prevents another attempt at the same time. */
   readonly attempt: number
@@ -31,9 +31,9 @@ export interface RunFacts {
   readonly mayHaveEffect: boolean
   /** `effects: 'declared'`: a failure without `mayHaveEffect()` is certain. */
   readonly isDeclared: boolean
-  /** Only where nothing was claimed (`unclaimed-machine.ts`): another attempt has the key. */
+  /** Another attempt has the key. Only for a run that claims nothing (`unclaimed-machine.ts`). */
   readonly isTaken: boolean
-  /** The same: what the work has written may be committed without a record. */
+  /** What the work has written may be committed without a record. Only for such a run, too. */
   readonly mayBeCommitted: boolean
 }
 
@@ -58,7 +58,7 @@ export type RunState = {
   /** `isByHand`: the application's own transaction completes the record; else the one of `transaction`, which goes on. */
   | { readonly phase: 'verifying'; readonly answer: Answer; readonly isByHand: boolean; readonly end: OwnEnd }
   | { readonly phase: 'over'; readonly how: 'committed' | 'by hand' | 'otherwise' }
-  /** The next ones only where nothing was claimed. `failure`: to report; `kept`: what retries get. */
+  /** This phase and the following ones are those of a run that claims nothing. `failure`: to report; `kept`: what retries get. */
   | {
       readonly phase: 'fencing'
       readonly failure: Failure | null
@@ -74,7 +74,7 @@ export type RunState = {
     }
 )
 
-/** Of a run whose claim is on its way. */
+/** The state of a run whose claim is on its way. */
 export const CLAIMING: RunState = {
   phase: 'running',
   lease: 'gone',
@@ -120,7 +120,7 @@ export type RunEvent =
   | { readonly type: 'replied'; readonly reply: CommandReply }
   /** There was no reply in time. It may still come. */
   | { readonly type: 'unanswered' }
-  /** Nor until `maxRunMs` had passed. */
+  /** There was no reply until `maxRunMs` had passed. */
   | { readonly type: 'given up' }
   | { readonly type: 'lease checked' }
   | { readonly type: 'renewed'; readonly reply: CommandReply | null }
@@ -139,7 +139,7 @@ export type RunEvent =
 export type RunEffect =
   | { readonly do: 'send complete'; readonly answer: Answer }
   | { readonly do: 'send release'; readonly failure: Failure }
-  /** The last command, until `maxRunMs` has passed. `isAwaited`: the client waits for its reply. */
+  /** Repeats the last command until it is answered, or `maxRunMs` has passed. `isAwaited`: the client waits for the reply. */
   | { readonly do: 'send again'; readonly isAwaited: boolean }
   | { readonly do: 'check lease' }
   /** No step is running, so that the failure is released at once. */
@@ -164,7 +164,7 @@ export type RunEffect =
   | { readonly do: 'tell stored'; readonly answer: Answer }
   | { readonly do: 'tell transaction'; readonly outcome: 'committed' | 'rolled back' | 'unknown' }
   /** The key was taken by a claim of this run. */
-  | { readonly do: 'claim made'; readonly attempt: number }
+  | { readonly do: 'claim made' }
   | { readonly do: 'send begin' }
   /** `isRepeated`: until no transaction has the key, or `maxRunMs` has passed. */
   | { readonly do: 'send fence'; readonly isRepeated: boolean }

@@ -224,7 +224,7 @@ export class Run implements ClaimedRun, CommandSender, RunOfSteps, LeaseOwner {
   assertMayTransact(): void {
     if (this.#isByHand) throw misuseError('transaction_committed')
     this.assertMayCommit()
-    this.unclaimed?.assertMayTransact()
+    this.unclaimed?.assertMayTransact(this.#state.facts)
   }
 
   /** For a completion by hand, which may be repeated: the application may have rolled its first transaction back. */

@@ -35,8 +35,6 @@ export class UnclaimedRunKey implements UnclaimedKey {
   /** The state that the look has found, for the store alone. */
   #seen: string | null = null
   #hasEntered = false
-  /** Another attempt has the key: the client gets what the record says. */
-  #isTaken = false
   /** The record that the other attempt has completed, once it was seen: it is final. */
   #completed: IdempotencyRecord | undefined = undefined
   /** Its transaction may be tried again until then; `undefined`: it has not met another attempt yet. */
@@ -65,8 +63,8 @@ export class UnclaimedRunKey implements UnclaimedKey {
   }
 
   /** @throws IdempotencyError `operation_taken`, `transaction_timed_out`: nothing was sent. */
-  assertMayTransact(): void {
-    if (this.#isTaken) throw operationTakenError()
+  assertMayTransact({ isTaken }: RunFacts): void {
+    if (isTaken) throw operationTakenError()
     if (this.#run.isOver) throw transactionTimedOutError('The run was over, because `maxRunMs` had passed')
   }
 
@@ -110,7 +108,6 @@ export class UnclaimedRunKey implements UnclaimedKey {
   }
 
   giveUp(): void {
-    this.#isTaken = true
     this.#run.mergeFacts({ isTaken: true })
   }
 

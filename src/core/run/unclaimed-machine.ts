@@ -1,6 +1,6 @@
 /**
- * The same for a run that claims nothing beforehand (`effects: 'in-transaction'`): its key was looked at, and its transaction takes the
- * key, does the work and completes the record. So a failure needs no record, and a run that dies leaves nothing. In exchange, nothing
+ * What each event does to a run that claims nothing beforehand (`effects: 'in-transaction'`). Its key was looked at, and its transaction
+ * takes the key, does the work and completes the record. So a failure needs no record, and a run that dies leaves nothing. In exchange, nothing
  * that it answers outside of a transaction is sent before the key was looked at once more (`fence`): a retry that has read its own
  * first attempt's effects must not be refused where that one succeeded.
  *
@@ -138,7 +138,7 @@ function onClaimReply(state: In<'claiming'>, reply: BeginReply | null): Transiti
   if (!reply.acquired) return refuse(state, reply.record)
   const { attempt } = reply
   const stored = storeAnswer({ lease, facts: { ...facts, attempt } }, kept.answer, kept.mustBeConfirmed)
-  return prependEffect({ do: 'claim made', attempt }, stored)
+  return prependEffect({ do: 'claim made' }, stored)
 }
 
 function onLettingGoEvent(state: In<'letting go'>, event: RunEvent): Transition {

@@ -1,7 +1,7 @@
 import { getMonotonicMs, waitBegan, waitEnded } from '../calls/timers.js'
 import { createUnconfirmedRefusal, type RunEnd } from '../events/refusal.js'
 import { type MaybePromise, whenever } from '../maybe-promise.js'
-import { transactionLateError, transactionMisuseError, transactionTimedOutError } from '../misuse.js'
+import { misuseError, transactionLateError, transactionTimedOutError } from '../misuse.js'
 import type { Answer } from '../record/record.js'
 import type { Run } from '../run/run.js'
 import { type Completion, type OfferedEnd, OfferedEnds, type OpenTransaction } from '../run/run-end.js'
@@ -153,7 +153,7 @@ export class RunTransaction implements OpenTransaction {
   openAtOnce(): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
     const isAgain = this.#state === 'open' && this.#holdsAnswer && !this.#offered.areFailed
-    if (isAgain && this.#run.source?.hasStopped === true) throw transactionMisuseError('transaction_left_behind')
+    if (isAgain && this.#run.source?.hasStopped === true) throw misuseError('transaction_left_behind')
     if (isAgain) this.#discard()
     this.#state = 'open'
   }
@@ -166,7 +166,7 @@ export class RunTransaction implements OpenTransaction {
   assertStillOpen(call: WorkCall): void {
     if (this.#wait.givenUp !== undefined) throw this.#wait.givenUp
     if (this.#call !== call || this.#state === 'left behind' || this.#state === 'over')
-      throw transactionMisuseError('transaction_left_behind')
+      throw misuseError('transaction_left_behind')
   }
 
   /**
@@ -187,7 +187,7 @@ export class RunTransaction implements OpenTransaction {
   async #rejectStuckWork(): Promise<never> {
     if (this.#offered.end === undefined) await new Promise<void>((resolve) => (this.#onOffered = resolve))
     await new Promise((resolve) => setTimeout(resolve, 0))
-    throw transactionMisuseError('transaction_waiting')
+    throw misuseError('transaction_waiting')
   }
 
   /**
@@ -201,7 +201,7 @@ export class RunTransaction implements OpenTransaction {
     return whenever(this.#run.source?.onWorkResolved(value), () => {
       this.#isResolving = false
       const { end } = this.#offered
-      if (end === undefined) throw transactionMisuseError('transaction_unanswered')
+      if (end === undefined) throw misuseError('transaction_unanswered')
       const { answer } = end
       return answer === null ? null : toCompletion(this.#run, answer)
     })

@@ -1,4 +1,4 @@
-import { operationTakenError, transactionMisuseError } from '../misuse.js'
+import { misuseError, operationTakenError } from '../misuse.js'
 import type { Entry } from '../record/looked.js'
 import type { StepChange } from '../record/record.js'
 import type { Completion, Finish } from '../run/run-end.js'
@@ -123,7 +123,7 @@ function requireSynchronous<Value>(value: Value): Value {
   const mayHaveThen = typeof value === 'object' && value !== null && 'then' in value
   if (mayHaveThen && typeof value.then === 'function') {
     value.then(undefined, () => {}) // Nobody waits for it.
-    throw transactionMisuseError('transaction_asynchronous')
+    throw misuseError('transaction_asynchronous')
   }
   return value
 }

@@ -1,9 +1,4 @@
-import {
-  contextMissingError,
-  operationTakenError,
-  transactionMisuseError,
-  transactionsMissingError,
-} from '../misuse.js'
+import { contextMissingError, misuseError, operationTakenError, transactionsMissingError } from '../misuse.js'
 import type { Entered, Entry } from '../record/looked.js'
 import type { Answer, StepChange } from '../record/record.js'
 import { RUN } from '../run/context.js'
@@ -144,7 +139,7 @@ async function transactOnce<Tx, Value, Options>(
     await transaction.waitForClient(
       transactions.transaction((tx) => transaction.runWorkCall((call) => inside(tx, call)), options),
     )
-    if (progress !== 'completed') throw transactionMisuseError('transaction_not_run')
+    if (progress !== 'completed') throw misuseError('transaction_not_run')
   } catch (error) {
     // Unless the client has committed it all the same.
     if (progress === 'refused' && !isEndByWork(error)) {
@@ -286,7 +281,7 @@ export async function step<Tx, Options>(
     await opened.waitForClient(
       transactions.transaction((tx) => opened.runWorkCall((call) => inside(tx, call)), clients),
     )
-    if (!isDone) throw transactionMisuseError('transaction_not_run')
+    if (!isDone) throw misuseError('transaction_not_run')
     outcome = 'committed'
   } catch (error) {
     if (isDone && (transaction?.isGivenUp === true || transactions.leavesOpen(error))) outcome = 'unknown'
@@ -341,6 +336,6 @@ export function readAnswerByHand(run: Run, answer: unknown): Answer {
 export function requireRun(context: unknown, store: Store): Run {
   const run = (context as { readonly [RUN]?: Run } | null | undefined)?.[RUN]
   if (run === undefined) throw contextMissingError(context)
-  if (!isKeptIn(run.options.store, store)) throw transactionMisuseError('context_foreign')
+  if (!isKeptIn(run.options.store, store)) throw misuseError('context_foreign')
   return run
 }

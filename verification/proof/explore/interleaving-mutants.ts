@@ -197,7 +197,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a failure that is kept is told before it is stored',
-    find: "return prependEffect({ do: 'claim made', attempt }, stored)",
+    find: "return prependEffect({ do: 'claim made' }, stored)",
     replace: "return prependEffect({ do: 'tell', end: 'own' }, stored)",
     check: 'L2',
   },
