@@ -111,8 +111,8 @@ interface PreparingConnection {
  * end may come in the same packet as the beginning.
  */
 export function watchErrorsFromStart(pool: PostgresPool): void {
-  if (HEEDED.has(pool)) return
-  HEEDED.add(pool)
+  if (WATCHED_POOLS.has(pool)) return
+  WATCHED_POOLS.add(pool)
   const fresh = new Set<PostgresConnection>() // One that comes too late for many is acquired as often, at once.
   pool.on?.('acquire', (connection) => {
     if (fresh.has(connection)) return
@@ -125,7 +125,7 @@ export function watchErrorsFromStart(pool: PostgresPool): void {
   })
 }
 
-const HEEDED = new WeakSet<PostgresPool>()
+const WATCHED_POOLS = new WeakSet<PostgresPool>()
 
 /** Rejects if the server stays silent. */
 export function limitQuery<Result>(query: Promise<Result>): Promise<Result> {
@@ -267,7 +267,7 @@ class Pipeline extends EventEmitter {
   handleCopyData(): void {}
 }
 
-/** Another name than `pg` itself prepares the statement under: it does not know of ours, nor we of its. */
+/** Differs from the name under which `pg` itself prepares the statement, because neither tracks the other's statements. */
 function toPipelineStatementName(name: string | undefined): string {
   return name === undefined ? '' : `${name}_piped`
 }

@@ -83,7 +83,7 @@ export function createUnclaimedCommands(
   }
 }
 
-/** Those of a pool also tell when the database ends a session: no other client's do. */
+/** The transactions of a pool also show when the database ends a session. Those of other clients do not. */
 export interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx, Options> {
   sessionEnd?(tx: Tx): Promise<void> | undefined
   /** Runs the last statement, and may send COMMIT behind it: then `transaction` sends none. */

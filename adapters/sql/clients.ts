@@ -41,11 +41,11 @@ export class PoolTurns {
   readonly #advice: string
   #reportedAt = Number.NEGATIVE_INFINITY
   /**
-   * How long one waits that is worth nothing late, or is sent again. One that was given up must not take the turn of one that is waited
-   * for: after an outage, clients that retry would keep the pool busy for ever with claims that come too late, and with their releases.
-   * What has run waits for its turn.
+   * How long an urgent command waits for a connection. A command that was given up must not take the turn of a command whose caller still
+   * waits: after an outage, clients that retry would otherwise keep the pool busy with late claims and their releases. The end of a run
+   * waits for its turn without this limit.
    */
-  longestMs = LONGEST_WAIT_MS
+  #longestMs = LONGEST_WAIT_MS
 
   readonly #StoreError: StoreErrorClass
 
@@ -58,14 +58,14 @@ export class PoolTurns {
       'what keeps the database busy.'
   }
 
-  /** An engine waits for replies for so long. */
+  /** Lowers the limit where an engine waits less long for a reply. */
   limitWait(storeTimeoutMs: number | undefined): void {
     if (storeTimeoutMs === undefined) return
-    this.longestMs = Math.min(this.longestMs, storeTimeoutMs * SHARE_OF_LIMIT)
+    this.#longestMs = Math.min(this.#longestMs, storeTimeoutMs * SHARE_OF_LIMIT)
   }
 
   /**
-   * Takes a connection from the pool, and reports how many commands wait if it does not come soon. `isUrgent`: late, it is worth nothing.
+   * Takes a connection from the pool, and reports how many commands wait if it does not come soon. `isUrgent`: whether the command is useless if it comes late.
    * `countWaiting` returns `undefined` where the pool does not say.
    */
   async connect<Connection extends { release(): unknown }>(
@@ -91,9 +91,9 @@ export class PoolTurns {
       let isGivenUp = false
       const limit = setTimeout(() => {
         isGivenUp = true
-        const missed = `There was no connection within ${this.longestMs} ms: nothing was sent.`
+        const missed = `There was no connection within ${this.#longestMs} ms: nothing was sent.`
         reject(new this.#StoreError('connections_exhausted', missed))
-      }, this.longestMs).unref()
+      }, this.#longestMs).unref()
       taken
         .then((connection) => (isGivenUp ? void connection.release() : resolve(connection)), reject)
         .finally(() => clearTimeout(limit))
@@ -180,8 +180,8 @@ export function toIsolationSql(
   options: { readonly isolation?: keyof typeof ISOLATION | undefined } | undefined,
 ): string | undefined {
   if (!options) return undefined
-  resolveOptions('transaction()', options, { isolation: optionRules.oneOf(...Object.keys(ISOLATION)) })
-  return options.isolation && ISOLATION[options.isolation]
+  const { isolation } = resolveOptions<typeof options>('transaction()', options, POOL_TRANSACTION_OPTIONS)
+  return isolation && ISOLATION[isolation]
 }
 
 const ISOLATION = {
@@ -189,6 +189,8 @@ const ISOLATION = {
   'repeatable read': 'REPEATABLE READ',
   serializable: 'SERIALIZABLE',
 } as const
+
+const POOL_TRANSACTION_OPTIONS = { isolation: optionRules.oneOf(...Object.keys(ISOLATION)) }
 
 /** One object per statement: clients may cache templates by identity. */
 export function createTemplate(pieces: readonly string[]): TemplateStringsArray {

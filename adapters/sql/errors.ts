@@ -77,17 +77,15 @@ export function isEndedByWork(error: unknown): boolean {
   return /has been called on this transaction/.test(findClientMessage(error))
 }
 
-// --- what is shown of them
+// --- what is shown of an error that the client has for a statement of the store
+
+// The statement holds keys and responses, and a server quotes it from wherever it begins. So what stays is named here: codes, the database's
+// own names, and words up to the first quotation.
 
 /** An error that a client has for a statement of a store, of which nothing is left in it. */
 export function redactStatementError(error: unknown): unknown {
   return error instanceof SqlStoreError ? error : redactErrorValues(error)
 }
-
-/**
- * What is shown of an error that the client has for a statement of the store. The statement holds keys and responses, and a server quotes
- * it from wherever it begins, so what stays is named here: codes, the database's own names, and words up to the first quotation.
- */
 
 /** By which code decides, or finds the place in the database. */
 const KEPT: ReadonlySet<unknown> = new Set([

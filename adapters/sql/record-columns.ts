@@ -54,7 +54,7 @@ function toAnswerColumns({ status, statusMessage, headers, body }: Answer) {
 /**
  * The record in a row whose format is known, without its steps.
  *
- * @throws DamagedRow
+ * @throws DamagedRowError
  */
 export function parseRecordRow(row: Row): StoredRecord {
   const last = { token: readTextColumn(row, 'token'), expiresAt: readIntegerColumn(row, 'expires_at') }
@@ -136,14 +136,14 @@ function isPair(pair: unknown): boolean {
   return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
 }
 
-/** @throws DamagedRow */
+/** @throws DamagedRowError */
 export function readTextColumn(row: Row, column: string): string {
   const value = row[column]
   if (typeof value !== 'string') throw new DamagedRowError(column)
   return value
 }
 
-/** @throws DamagedRow */
+/** @throws DamagedRowError */
 export function readIntegerColumn(row: Row, column: string): number {
   const value = row[column]
   if (!Number.isSafeInteger(value)) throw new DamagedRowError(column)

@@ -231,7 +231,7 @@ function findPayloadFault(payload: unknown): Error | null {
 class ReplyCheckpoint {
   readonly #reply: FastifyReply
   readonly #head: ReplyHead
-  /** The handler has called `reply.send`: `received` follows. */
+  /** The handler has called `reply.send`: `onReceived` follows. */
   #isSending = false
   /** Why the answer cannot be used; `null`: it can. `undefined` until `onSend` has received it. */
   #fault: Error | null | undefined

@@ -11,7 +11,7 @@ import { toWireHead } from '../node/sending/send.js'
 
 /** A reply's own headers, in the form of those of Node's response. */
 export function getReplyHeaders(reply: FastifyReply): HeaderMap {
-  const headers: Record<string, HeaderMap[string]> = {}
+  const headers: Record<string, HeaderMap[string]> = Object.create(null)
   for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) headers[name] = [name, value]
   return headers
 }
@@ -72,7 +72,7 @@ export class ReplyHead {
     const chunk = this.mayHaveBody ? payload || undefined : undefined
     const head = createResponseHead(this.status, this.statusMessage, headers)
     const beginning = { isExplicit: true, by: 'end', chunk, encoding: undefined } as const
-    return toWireHead(this.#reply.request.raw, this.#completeHeaders(payload), head, beginning)
+    return toWireHead(this.#reply.request.raw, () => this.#completeHeaders(payload), head, beginning)
   }
 
   /** As Fastify completes them. */

@@ -140,7 +140,7 @@ export class KoaAnswer implements AnswerBuffer {
     const statusMessage = message === STATUS_CODES[status] ? '' : message
     const head = createResponseHead(status, statusMessage, this.#computeHeaders(bytes))
     const chunk = bytes.byteLength === 0 ? undefined : typeof body === 'string' ? body : bytes
-    return toWireHead(req, getHeaderMap(res), head, { isExplicit: false, by: 'end', chunk, encoding: undefined })
+    return toWireHead(req, () => getHeaderMap(res), head, { isExplicit: false, by: 'end', chunk, encoding: undefined })
   }
 
   #computeHeaders({ byteLength }: Uint8Array): HeaderPairs {

@@ -10,7 +10,7 @@ export interface ResponseHead {
   readonly statusMessage: string
   /** Those that were set or changed after the middleware. */
   readonly headers: HeaderPairs
-  /** If false, Node chooses the bytes on the wire: see `asOnWire`. */
+  /** If false, Node chooses the bytes on the wire: see `toWireHead`. */
   readonly isAscii: boolean
   /** Its texts are the bytes on the wire, one character per byte. */
   readonly isAsOnWire?: true

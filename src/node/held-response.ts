@@ -39,7 +39,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   readonly #run: RequestRun
   readonly #sender: ResponseSender
 
-  /** Only `#become` changes it. */
+  /** Only `#changeState` changes it. */
   #state: BufferState = 'holding'
   /** The head that the handler handed over with its first byte, or with `writeHead`; before that `undefined`. */
   #head: ResponseHead | undefined
@@ -214,7 +214,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     if (!isExplicit) this.#res.writeHead(this.#res.statusCode)
     const head = this.#head as ResponseHead
     if (head.isAscii || !hasNodeEnd(outlet) || !hasNodeWrite(outlet)) return
-    this.#head = toWireHead(this.#req, getHeaderMap(this.#res), head, { isExplicit, by, chunk, encoding })
+    this.#head = toWireHead(this.#req, () => getHeaderMap(this.#res), head, { isExplicit, by, chunk, encoding })
   }
 
   #bufferChunk(chunk: unknown, encoding: unknown, by: 'write' | 'end'): void {
@@ -234,7 +234,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
 
   // --- what a framework does that hands the answer to the run itself
 
-  /** The answer is being stored: until `resume`, whatever is written is discarded. */
+  /** The answer is being stored: until `acceptWrites`, whatever is written is discarded. */
   discardWrites(): void {
     if (this.#state === 'holding' && this.#entry === undefined) this.#changeState('given')
   }

@@ -38,7 +38,7 @@ const STEPS_SHARE = 7 / 8
 /**
  * The record with the steps of its row.
  *
- * @throws DamagedRow
+ * @throws DamagedRowError
  */
 export function attachStepsColumn(record: StoredRecord, { steps: column }: Row): StoredRecord {
   if (column === null || column === undefined || record.state === 'completed') return record

@@ -55,7 +55,7 @@ export function areTransactions(value: unknown): value is AnyTransactions {
   return isPool(value) || isPairOfFunctions(value)
 }
 
-/** Those of a pool also tell when the database ends a session: no other client's do. */
+/** The transactions of a pool also show when the database ends a session. Those of other clients do not. */
 export interface OpenedTransactions<Tx, Options> extends MySqlTransactions<Tx, Options> {
   sessionEnd?(tx: Tx): Promise<void> | undefined
 }

@@ -55,8 +55,8 @@ export function findMistakes(given: unknown, table: OptionTable): string[] {
   const ofWhole = findOptionsObjectFault(given, known)
   if (ofWhole !== null) return [ofWhole]
   const mistakes = Object.keys(given as object).flatMap((name) => listUnknownNameMistakes(name, known))
-  const values = applyDefaults<Record<string, unknown>>(given, table)
   const entries = listEntries(given, table)
+  const values = applyEntryDefaults(entries)
   for (const { name, value, option } of entries) {
     const fault = value === undefined && option.isRequired !== true ? null : option.rule(value)
     const lines = toLines(name, value, fault)
@@ -69,7 +69,10 @@ export function findMistakes(given: unknown, table: OptionTable): string[] {
 
 /** The options of the table as they were given, with their defaults. Nothing is checked. */
 export function applyDefaults<Options>(given: unknown, table: OptionTable): Options {
-  const entries = listEntries(given, table)
+  return applyEntryDefaults(listEntries(given, table)) as Options
+}
+
+function applyEntryDefaults(entries: ReturnType<typeof listEntries>): Record<string, unknown> {
   const defaults = Object.fromEntries(entries.map(({ name, option }) => [name, option.default]))
   const presets = entries.map(({ value, option }) => option.preset?.(value))
   const own = Object.fromEntries(entries.map(({ name, value }) => [name, value]))

@@ -188,7 +188,7 @@ function emitWithheld(res: ServerResponse, hasEnded: boolean): void {
 /** What to send according to the record, instead of the handler's answer. */
 export type Replacement = Exclude<RequestEnd, { action: 'send' }>
 
-/** What held responses need from a binding: one object for all of them. */
+/** What a held response needs from its binding. A binding may share one object between responses. */
 export interface ReplacementSender {
   /** The framework destroys the response of a stream whose client has left: that is its end. */
   readonly destroysStreamOfLeftClient?: true

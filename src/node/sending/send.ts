@@ -216,12 +216,12 @@ export interface BodyStart {
  */
 export function toWireHead(
   req: IncomingMessage,
-  all: HeaderMap,
+  readHeaders: () => HeaderMap,
   head: ResponseHead,
   beginning: BodyStart,
 ): ResponseHead {
   if (head.isAscii) return head
-  const [statusLine = '', ...fields] = parseHeadLines(encodeHeadAsNode(req, all, head, beginning))
+  const [statusLine = '', ...fields] = parseHeadLines(encodeHeadAsNode(req, readHeaders(), head, beginning))
   const headers = head.headers.map(([name, value]) => {
     const at = fields.findIndex((field) => field.startsWith(`${name}: `))
     const [field] = at < 0 ? [] : fields.splice(at, 1)

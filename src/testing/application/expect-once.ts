@@ -69,9 +69,8 @@ export async function expectOnce(
     throw new TypeError(
       "expectOnce needs a request that the handler accepts, such as { path: '/payouts', body: { amount: 100 } }.",
     )
-  resolveOptions('expectOnce()', options, RULES)
+  const { header, effects, fail, atOnce } = resolveOptions<ResolvedOptions>('expectOnce()', options, RULES)
   const { send, close } = await connectApp(app)
-  const { header = 'Idempotency-Key', effects, fail, atOnce = 5 } = options
   const other = 'otherBody' in options ? options.otherBody : changeBody(request.body)
   const trial: ApplicationTrial = {
     send: (key, body) =>
@@ -102,10 +101,12 @@ export async function expectOnce(
 const RULES: OptionTable<ExpectOnceOptions> = {
   effects: optionRules.aFunction,
   fail: optionRules.aFunction,
-  otherBody: () => null,
-  header: aHeaderName,
-  atOnce: optionRules.anInteger(2, 1_000),
+  otherBody: optionRules.anything,
+  header: { rule: aHeaderName, default: 'Idempotency-Key' },
+  atOnce: { rule: optionRules.anInteger(2, 1_000), default: 5 },
 }
+
+type ResolvedOptions = ExpectOnceOptions & { readonly header: string; readonly atOnce: number }
 
 /** A database may count in text or in a bigint: these would be compared, and added to, as what they are. */
 function parseCount(count: unknown): number {

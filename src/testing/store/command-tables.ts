@@ -25,17 +25,19 @@ import { Oracle, type Reply } from './oracle.js'
 import { createLaws, type Law } from './play.js'
 
 /** Every kind of record, created with commands only. */
-export const SITUATIONS: Readonly<Record<string, readonly Event[]>> = {
+const SITUATIONS: Readonly<Record<string, readonly Event[]>> = {
   none: [],
   'in-flight, lease live': [owner.begin()],
   'in-flight, lease lapsed': LAPSE,
   'in-flight after a takeover, lease live': [third.begin({ leaseMs: '1u' }), PASS, owner.begin()],
   'in-flight after a takeover, lease lapsed': [third.begin({ leaseMs: '1u' }), PASS, ...LAPSE],
-  completed: [...COMPLETED],
+  completed: COMPLETED,
   'completed, answer not kept': [owner.begin(), owner.complete({ ...ANSWER, body: null })],
-  'failed, certain': [...FAILED],
-  'failed, uncertain': [...LOST],
+  'failed, certain': FAILED,
+  'failed, uncertain': LOST,
 }
+
+const { none: _, ...RECORDS } = SITUATIONS
 
 type FoundRecord = machine.StoredRecord | null
 type ToCommand = (met: FoundRecord) => Command
@@ -56,7 +58,7 @@ export const ownersTable: readonly Law[] = [
     'begin (%) by another token with another fingerprint': () => corrected.begin(),
   }),
   ...ENDS.flatMap(([command, by]) => [
-    ...createTable([], omitSituation('none'), {
+    ...createTable([], RECORDS, {
       [`${command} (own, %)`]: () => by(owner),
       [`${command} (another's, %)`]: () => by(stranger.copyWithTerms({ attempt: 7 })),
     }),
@@ -90,7 +92,7 @@ const toForgetting = (met: FoundRecord, removes: boolean) => ({
 
 export const operatorsTable: readonly Law[] = [
   ...createTable(['operable'], SITUATIONS, { 'inspect (%)': () => operator.inspect() }),
-  ...createTable(['operable'], omitSituation('none'), Object.fromEntries(resolutions), LATE),
+  ...createTable(['operable'], RECORDS, Object.fromEntries(resolutions), LATE),
   ...createTable(['operable'], { none: [] }, Object.fromEntries(resolutions)),
   ...createTable(['operable'], SITUATIONS, {
     'resolve (%) of the attempt before': (met) => operator.resolve((met?.attempt ?? 1) - 1, ANSWER),
@@ -109,7 +111,7 @@ export const operatorsTable: readonly Law[] = [
       ...createTable(['forgetful'], SITUATIONS, {
         [`${name} (%)`]: (met) => operator.forget(toForgetting(met, removes)),
       }),
-      ...createTable(['forgetful'], { completed: SITUATIONS.completed ?? [] }, Object.fromEntries(ofOthers)),
+      ...createTable(['forgetful'], { completed: COMPLETED }, Object.fromEntries(ofOthers)),
     ]
   }),
   ...Object.entries(SITUATIONS).flatMap(([situation, history]) => {
@@ -125,10 +127,6 @@ export const operatorsTable: readonly Law[] = [
     ]
   }),
 ]
-
-function omitSituation(situation: string): typeof SITUATIONS {
-  return Object.fromEntries(Object.entries(SITUATIONS).filter(([name]) => name !== situation))
-}
 
 /** A law for each situation and command: its name says what the machine replies. */
 function createTable(

@@ -61,7 +61,7 @@ export async function runLaw(law: Law, opened: OpenedStore): Promise<void> {
   }
 }
 
-/** Of what the keys of a law begin with. */
+/** The length of the prefix of a law's keys. */
 export const KEY_LENGTH = 'laws:'.length + randomUUID().length
 
 const LOOK = new Sender('a look', { attempt: 1 })
@@ -113,7 +113,7 @@ export class Play implements StoreTrial {
     }
   }
 
-  /** Shows of each record who owns it in the end, and what the next to claim it is told. */
+  /** Shows of each record who owns it in the end, and what the next claim replies. */
   async assertFinalRecords(): Promise<void> {
     for (const [key, cast] of this.#cast) {
       const record = this.#oracle.findRecord(key)

@@ -59,7 +59,7 @@ const RACES: readonly [situation: keyof typeof SITUATIONS, one: Name, others: re
   ['expired', "another's begin", ['renew', 'complete', 'release', 'begin again']],
   ['failed, certain', 'release', ["another's begin"]],
   ['failed, uncertain', 'release', ["another's begin"]],
-  // What is stale, or only looks, must not write back what it has read either.
+  // A stale command, and a command that only reads, must not write back what it has read.
   ['in-flight, lease live', "another's renew", ['complete', 'release']],
   ['in-flight, lease live', "another's complete", ['complete', 'release']],
   ['in-flight, lease live', "another's release", ['complete', 'release']],
@@ -74,7 +74,7 @@ const RACES: readonly [situation: keyof typeof SITUATIONS, one: Name, others: re
   ['failed, uncertain', 'resolve as completed', ["another's begin"]],
 ]
 
-/** Who owns the record, and what the next to claim it is told. */
+/** Who owns the record, and what the next claim replies. */
 const AFTERWARDS = [owner.renew(), next.renew(), owner.begin(), next.begin()]
 
 const LAGS = [
