@@ -90,10 +90,10 @@ export class Play implements StoreTrial {
     this.#oracle = new Oracle(unitMs)
   }
 
-  /** Whether the store's clock may have passed what ours has not: then nothing is shown. */
+  /** Whether the store was so late that a rest of one unit may be over, or less than half of it: then nothing is shown. */
   isSpoilt(): boolean {
     const lateMs = performance.now() - this.#startedAt - this.#waitedMs
-    return this.#advance === undefined && lateMs >= this.#unitMs - NEARLY_OVER_MS
+    return this.#advance === undefined && lateMs >= this.#unitMs / 2 - NEARLY_OVER_MS
   }
 
   async run(event: Event): Promise<void> {
