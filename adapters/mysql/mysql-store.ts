@@ -81,7 +81,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
     this.unclaimed = transactions && createUnclaimedCommands(this.#records, this.#urgent)
     this.#sweeps = sweeps
     this.#timer = new SweepTimer({
-      step: (pace) => this.#walks.sweepInTurn(pace),
+      step: (pace) => this.#walks.sweepStepIfDue(pace),
       isOver: () => isEnded(pool),
       onFailure: (error) => this.#emit({ type: 'sweep_failed', error: error as MySqlStoreError }),
     })
@@ -240,7 +240,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> impleme
   }
 
   async list(from: string | null): Promise<ListedRecords> {
-    return this.#walks.list(from)
+    return this.#walks.listUnknown(from)
   }
 
   /** Removes all expired rows now. Resolves with their number. */

@@ -37,7 +37,7 @@ import { type PostgresStoreOptions, readOptions, readSchema, type SchemaOptions 
 import { type Row, readBeginReply, readCommandReply, readInspectReply, readInteger, readListReply } from './reply.js'
 import { migrationSql, REVISION, schemaSql } from './schema/schema.js'
 import { createStatements, type Statement, type Statements } from './statements.js'
-import { BLOCKS_A_STEP, sweepAll, sweepInTurn } from './sweeps.js'
+import { BLOCKS_A_STEP, sweepAll, sweepStepIfDue } from './sweeps.js'
 import {
   type AnyTransactions,
   createUnclaimedCommands,
@@ -83,7 +83,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> impl
     this.unclaimed = transactions && createUnclaimedCommands((...sent) => this.#sendCommand(...sent), this.#statements)
     this.#sweeps = sweeps
     this.#timer = new SweepTimer({
-      step: (pace) => sweepInTurn(this.#database, this.#statements, pace),
+      step: (pace) => sweepStepIfDue(this.#database, this.#statements, pace),
       isOver: () => 'pool' in client && isEnded(client.pool),
       onFailure: (error) => this.#emit({ type: 'sweep_failed', error: error as PostgresStoreError }),
     })

@@ -12,7 +12,7 @@ export const BLOCKS_A_STEP = 128
  * One step of the sweep of all processes: a row in the database ensures that one of them sweeps at a time. Resolves with whether it was
  * this one's turn, and there is more.
  */
-export async function sweepInTurn(database: Sender, statements: Statements, pace: SweepIntervals): Promise<boolean> {
+export async function sweepStepIfDue(database: Sender, statements: Statements, pace: SweepIntervals): Promise<boolean> {
   const { pauseMs, restMs } = pace
   const row = await database.queryRow(statements.sweepInTurn(BLOCKS_A_STEP, pauseMs, restMs))
   return readText(row, 'turn') === 'ours'

@@ -1,5 +1,5 @@
 import type { Unclaimed } from '../../src/core/index.js'
-import { isPairOfFunctions, type TxOfFunctions, toIsolationSql } from '../sql/clients.js'
+import { hasTransactionAndRun, type TxOfFunctions, toIsolationSql } from '../sql/clients.js'
 import {
   canPipeline,
   isDemoted,
@@ -62,7 +62,7 @@ export const EXPECTED_TRANSACTIONS =
   'a Pool of `pg`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
 
 export function areTransactions(value: unknown): value is AnyTransactions {
-  return isPool(value) || isPairOfFunctions(value)
+  return isPool(value) || hasTransactionAndRun(value)
 }
 
 /** The commands of runs whose transactions take their keys, each sent outside of a transaction. */

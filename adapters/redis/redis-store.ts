@@ -163,7 +163,7 @@ export class RedisStore implements Store {
 
   /** The same walk: SCAN looks at all keys, and those of the scope are shown. */
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
-    return this.#walk(from, { script: LISTED, start: `${scope}:` })
+    return this.#walk(from, { script: LISTED, keyStart: `${scope}:` })
   }
 
   async #walk(from: string | null, shows: ListedRange): Promise<ListedRecords> {

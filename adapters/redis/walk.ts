@@ -7,7 +7,7 @@ export interface ListedRange {
   /** Shows a record, or says that it is not listed. */
   readonly script: Script
   /** The beginning of the keys; all if absent. */
-  readonly start?: string
+  readonly keyStart?: string
 }
 
 /** About how many keys a step scans: a few milliseconds of the server's time, in pieces of some microseconds. */
@@ -22,7 +22,7 @@ export async function listRecords(
   nodes: readonly ClusterNode[],
   prefix: string,
   from: string | null,
-  { script, start = '' }: ListedRange,
+  { script, keyStart = '' }: ListedRange,
 ): Promise<ListedRecords> {
   const [name = '', cursor = '0'] = from === null ? [] : from.split(' ')
   const at = nodes.findIndex((node) => node.name >= name)
@@ -32,7 +32,7 @@ export async function listRecords(
   // By comparing names, because in a cluster the next server may have disappeared.
   const begun = node.name === name ? cursor : '0'
   const before = node.keyPrefix + prefix
-  const pattern = `${(before + start).replace(/[\\*?[\]^-]/g, '\\$&')}*`
+  const pattern = `${(before + keyStart).replace(/[\\*?[\]^-]/g, '\\$&')}*`
   const scan = ['SCAN', begun, 'MATCH', pattern, 'COUNT', `${KEYS_A_STEP}`, 'TYPE', 'string']
   const scanned = parseScanReply(await node.send(pattern, scan))
   const records: ListedRecord[] = []

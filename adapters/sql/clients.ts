@@ -165,7 +165,7 @@ type OfWork<Given> = Given extends { transaction(work: (tx: infer Tx) => Promise
 type IsAny<Type> = 0 extends 1 & Type ? true : false
 
 /** Whether they are the two functions of a client. */
-export function isPairOfFunctions(value: unknown): boolean {
+export function hasTransactionAndRun(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   const { transaction, run } = value as { readonly transaction?: unknown; readonly run?: unknown }
   return typeof transaction === 'function' && typeof run === 'function'

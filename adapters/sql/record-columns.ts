@@ -57,16 +57,16 @@ function toAnswerColumns({ status, statusMessage, headers, body }: Answer) {
  * @throws DamagedRowError
  */
 export function parseRecordRow(row: Row): StoredRecord {
-  const last = { token: readTextColumn(row, 'token'), expiresAt: readIntegerColumn(row, 'expires_at') }
-  const attempt = readIntegerColumn(row, 'attempt')
+  const last = { token: requireTextColumn(row, 'token'), expiresAt: requireIntegerColumn(row, 'expires_at') }
+  const attempt = requireIntegerColumn(row, 'attempt')
   switch (row.state) {
     case 'in-flight': {
-      const leaseUntil = readIntegerColumn(row, 'lease_until')
+      const leaseUntil = requireIntegerColumn(row, 'lease_until')
       const uncertain = isUncertain(row)
       return {
         ...last,
         state: 'in-flight',
-        fingerprint: readTextColumn(row, 'fingerprint'),
+        fingerprint: requireTextColumn(row, 'fingerprint'),
         attempt,
         uncertain,
         leaseUntil,
@@ -76,13 +76,13 @@ export function parseRecordRow(row: Row): StoredRecord {
       return {
         ...last,
         state: 'completed',
-        fingerprint: readTextColumn(row, 'fingerprint'),
+        fingerprint: requireTextColumn(row, 'fingerprint'),
         attempt,
         answer: parseAnswerColumns(row),
       }
     case 'failed': {
       const uncertain = isUncertain(row)
-      const fingerprint = uncertain ? readTextColumn(row, 'fingerprint') : null
+      const fingerprint = uncertain ? requireTextColumn(row, 'fingerprint') : null
       return { ...last, state: 'failed', fingerprint, attempt, uncertain }
     }
     default:
@@ -93,9 +93,9 @@ export function parseRecordRow(row: Row): StoredRecord {
 function parseAnswerColumns(row: Row): Answer {
   const { body } = row
   if (body !== null && !(body instanceof Uint8Array)) throw new DamagedRowError('body')
-  const head = parseHead(readTextColumn(row, 'head'))
+  const head = parseHead(requireTextColumn(row, 'head'))
   if (head === null) throw new DamagedRowError('head')
-  return { status: readIntegerColumn(row, 'status'), ...head, body }
+  return { status: requireIntegerColumn(row, 'status'), ...head, body }
 }
 
 export function encodeAsciiHead({ statusMessage, headers }: Pick<Answer, 'statusMessage' | 'headers'>): string {
@@ -137,14 +137,14 @@ function isPair(pair: unknown): boolean {
 }
 
 /** @throws DamagedRowError */
-export function readTextColumn(row: Row, column: string): string {
+export function requireTextColumn(row: Row, column: string): string {
   const value = row[column]
   if (typeof value !== 'string') throw new DamagedRowError(column)
   return value
 }
 
 /** @throws DamagedRowError */
-export function readIntegerColumn(row: Row, column: string): number {
+export function requireIntegerColumn(row: Row, column: string): number {
   const value = row[column]
   if (!Number.isSafeInteger(value)) throw new DamagedRowError(column)
   return value as number

@@ -4,8 +4,8 @@ import {
   DamagedRowError,
   LATER_FORMAT,
   parseRecordRow,
-  readIntegerColumn,
-  readTextColumn,
+  requireIntegerColumn,
+  requireTextColumn,
   type StoredRecord,
   toRecordColumns,
 } from '../sql/record-columns.js'
@@ -89,7 +89,7 @@ function addParsedSteps(record: Exclude<StoredRecord, { state: 'completed' }>, r
 export function parseOptionalRow(row: Row | undefined, now: number): StoredRecord | null {
   if (row === undefined) return null
   return convertDamagedRowError(() => {
-    if (now >= readIntegerColumn(row, 'expires_at')) return null
+    if (now >= requireIntegerColumn(row, 'expires_at')) return null
     if (row.format !== FORMAT) throw unreadableRecordError(LATER_FORMAT)
     return parseRecordRow(row)
   })
@@ -106,7 +106,7 @@ function parseStepRow(row: Row): StoredStep {
     const { state, result } = row
     if (state !== 'begun' && state !== 'done' && state !== 'undone') throw new DamagedRowError('state of a step')
     if (result !== null && !(result instanceof Uint8Array)) throw new DamagedRowError('result')
-    return { label: readTextColumn(row, 'label'), state, order: readIntegerColumn(row, 'step_order'), result }
+    return { label: requireTextColumn(row, 'label'), state, order: requireIntegerColumn(row, 'step_order'), result }
   })
 }
 

@@ -25,7 +25,7 @@ import {
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
-import { collectListed, type Row, readIntegerColumn, type StoredRecord } from '../sql/record-columns.js'
+import { collectListed, type Row, requireIntegerColumn, type StoredRecord } from '../sql/record-columns.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, SqliteTransactionStatements } from './in-transaction.js'
@@ -232,7 +232,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
         toListedRecordIfUnknown(parseOptionalRow(row, now), now),
       )
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)
-      return { ...found, next: last === undefined ? null : `${readIntegerColumn(last, 'id')}` }
+      return { ...found, next: last === undefined ? null : `${requireIntegerColumn(last, 'id')}` }
     })
   }
 

@@ -252,7 +252,7 @@ export function forgetError(req: IncomingMessage & ExpressProperties): void {
 }
 
 /** The handler sends a stream as its success: should that break, the response is not the handler's refusal. */
-export function reportStreamReturned(req: IncomingMessage & ExpressProperties): void {
+export function ruleOutRequestRefusal(req: IncomingMessage & ExpressProperties): void {
   req[RUN]?.willNotRefuse()
 }
 

@@ -7,7 +7,7 @@ import { diffHeaders, hasTransferCoding } from '../node/head.js'
 import type { HeaderMap } from '../node/headers.js'
 import { toBuffer } from '../node/held-body.js'
 import type { BufferedResponse } from '../node/held-response.js'
-import { reportSendingFailure } from '../node/hold.js'
+import { reportErrorAsNonRefusal } from '../node/hold.js'
 import { isBeingRead, isStreamedBody, toNodePayload, toWebStream } from '../node/payload.js'
 import { getReplyHeaders, ReplyHead } from './reply-head.js'
 
@@ -109,7 +109,7 @@ export class FastifyAnswer implements AnswerBuffer {
     this.#isGiven = false
     if (raw.writableEnded) return
     if (raw.headersSent) throw error
-    if (this.#entry === undefined) reportSendingFailure(this.#run, error)
+    if (this.#entry === undefined) reportErrorAsNonRefusal(this.#run, error)
     done(error)
   }
 

@@ -3,7 +3,7 @@ import { type Answer, type IdempotencyContext, type MaybePromise, whenever } fro
 import type { Decision, RequestEngine } from '../http/index.js'
 import { assertNotBuffered, bufferResponse, NodeFacts, responseBegunError } from '../node/hold.js'
 import { FastifyAnswer } from './fastify-answer.js'
-import { restoreContentType, sendStoredAnswer, unmarkStoredReply } from './reply-head.js'
+import { restoreContentType, sendEngineAnswer, unmarkStoredReply } from './reply-head.js'
 
 /** What the entry of Fastify declares for all requests; the binding of Nest does not. */
 type Protected = FastifyRequest & { idempotency: IdempotencyContext | undefined }
@@ -90,7 +90,7 @@ export class ProtectedAnswers {
       case 'reject': {
         if (reply.raw.headersSent) throw responseBegunError()
         const answer = engine.answerFor(decision, request)
-        sendStoredAnswer(reply, answer, decision.extraHeaders)
+        sendEngineAnswer(reply, answer, decision.extraHeaders)
         return { answer, isReplay: decision.action === 'replay' }
       }
     }

@@ -100,7 +100,7 @@ export class ReplyHead {
 const TYPES = new WeakMap<FastifyReply, string | undefined>()
 
 /** Sends an answer that the handler did not just make. */
-export function sendStoredAnswer(reply: FastifyReply, answer: Answer, extraHeaders: HeaderPairs = []): FastifyReply {
+export function sendEngineAnswer(reply: FastifyReply, answer: Answer, extraHeaders: HeaderPairs = []): FastifyReply {
   const { status, statusMessage, headers, body } = answer
   reply.code(status)
   if (statusMessage !== '') reply.raw.statusMessage = statusMessage

@@ -21,7 +21,7 @@ import { createResponseHead, diffHeaders, isAsciiHead, type ResponseHead } from 
 import { getHeaderMap, getHeaderValue, type HeaderMap, HeadSnapshot, snapshotHeaders } from '../node/headers.js'
 import { toBuffer } from '../node/held-body.js'
 import type { BufferedResponse } from '../node/held-response.js'
-import { reportSendingFailure } from '../node/hold.js'
+import { reportErrorAsNonRefusal } from '../node/hold.js'
 import { nothingThrownError } from '../node/node-errors.js'
 import { isStreamedBody, toNodePayload, toWebStream } from '../node/payload.js'
 import { addHeaders, setHeaders, toWireHead } from '../node/sending/send.js'
@@ -73,7 +73,7 @@ export class KoaAnswer implements AnswerBuffer {
     } catch (error) {
       // Written below Koa meanwhile: no error page follows.
       if (this.#ctx.headerSent) this.#ctx.res.destroy()
-      reportSendingFailure(this.#run, error)
+      reportErrorAsNonRefusal(this.#run, error)
       throw error
     }
   }

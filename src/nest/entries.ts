@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { MaybePromise } from '../core/index.js'
-import { createProtection, forgetError, reportError, reportStreamReturned } from '../express/middleware.js'
+import { createProtection, forgetError, reportError, ruleOutRequestRefusal } from '../express/middleware.js'
 import type { ProtectedAnswers, SentAnswer } from '../fastify/protected-answers.js'
 import { createRequestEngine, type RequestEngine } from '../http/index.js'
 import { hideDisconnect } from '../node/faked.js'
@@ -185,7 +185,7 @@ const SILENT = {
  * its first byte, or has broken before, Nest answers with 400, which would pass for the handler's refusal.
  */
 function destroyWithSource(source: Readable, request: IncomingMessage, response: ServerResponse): void {
-  if (response.statusCode < 400) reportStreamReturned(request)
+  if (response.statusCode < 400) ruleOutRequestRefusal(request)
   source.prependOnceListener('error', (error) => {
     if (response.headersSent) response.destroy(error)
   })

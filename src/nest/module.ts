@@ -4,7 +4,7 @@ import { HttpAdapterHost, ModulesContainer } from '@nestjs/core'
 import * as rxjs from 'rxjs'
 import { type IdempotencyContext, IdempotencyError } from '../core/index.js'
 import { ControllerInterceptor, IdempotencyInterceptor } from './interceptor.js'
-import { isMarked, markProtected, type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
+import { isMarked, markMethodProtected, type NestOptions, OWN_OPTIONS, type OwnOptions } from './nest-options.js'
 import { IdempotencyService, Protections } from './protections.js'
 import { StartCheck } from './start-check.js'
 
@@ -104,7 +104,7 @@ nest.Inject(Protections)(IdempotencyModule, undefined, 0)
 export function Idempotent(options: OwnOptions = {}): ClassDecorator & MethodDecorator {
   return (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) => {
     const interceptor = name === undefined ? ControllerInterceptor : IdempotencyInterceptor
-    const decorators = [nest.SetMetadata(OWN_OPTIONS, options), nest.UseInterceptors(interceptor), markProtected]
+    const decorators = [nest.SetMetadata(OWN_OPTIONS, options), nest.UseInterceptors(interceptor), markMethodProtected]
     nest.applyDecorators(...decorators)(target, name, descriptor)
   }
 }

@@ -32,7 +32,7 @@ export function isMarked(...targets: readonly object[]): boolean {
 /** In the metadata of a class, by the method's name: another decorator may replace the method, and with it what is said of it. */
 const MARK = 'once-per-key: mark'
 
-export function markProtected(target: object, name?: string | symbol): void {
+export function markMethodProtected(target: object, name?: string | symbol): void {
   if (name !== undefined) Reflect.defineMetadata(MARK, true, target, name)
 }
 

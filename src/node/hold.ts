@@ -145,7 +145,7 @@ export function assertNotBuffered(res: ServerResponse): void {
 }
 
 /** What a handler sends has failed before its first byte: whatever error page follows, the handler has not refused. */
-export function reportSendingFailure(run: RequestRun, error: unknown): void {
+export function reportErrorAsNonRefusal(run: RequestRun, error: unknown): void {
   run.reportError(error)
   run.willNotRefuse()
 }
@@ -156,12 +156,12 @@ export function reportSendingFailure(run: RequestRun, error: unknown): void {
  * @throws IdempotencyError `response_begun`: that answer has only begun.
  */
 export function hasOtherAnswer(res: ServerResponse): boolean {
-  if (isResponseBegun(res)) throw responseBegunError()
+  if (isResponseInProgress(res)) throw responseBegunError()
   return res.writableEnded
 }
 
 /** Whether somebody else has begun an answer and not ended it. */
-export function isResponseBegun({ headersSent, writableEnded }: ServerResponse): boolean {
+export function isResponseInProgress({ headersSent, writableEnded }: ServerResponse): boolean {
   return headersSent && !writableEnded
 }
 

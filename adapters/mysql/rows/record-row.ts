@@ -5,7 +5,7 @@ import {
   LATER_FORMAT,
   parseRecordRow,
   type Row,
-  readIntegerColumn,
+  requireIntegerColumn,
   type StoredRecord,
 } from '../../sql/record-columns.js'
 import { MySqlStoreError } from '../errors.js'
@@ -65,10 +65,10 @@ function parseNumberedRow(row: Row): RecordSnapshot {
     throw new MySqlStoreError('read_only', 'The server is read-only, as a replica is: connect to the primary.')
   }
   if (row.is_set === 1) throw clockIsSetError()
-  const now = readIntegerColumn(row, 'now')
+  const now = requireIntegerColumn(row, 'now')
   if (row.token === null) return { now, record: null, version: null }
-  const expiresAt = readIntegerColumn(row, 'expires_at')
-  const version = { token: String(row.token), revision: readIntegerColumn(row, 'revision'), expiresAt }
+  const expiresAt = requireIntegerColumn(row, 'expires_at')
+  const version = { token: String(row.token), revision: requireIntegerColumn(row, 'revision'), expiresAt }
   if (now >= expiresAt) return { now, record: null, version }
   if (row.format !== FORMAT) {
     throw recordUnreadableError(LATER_FORMAT)

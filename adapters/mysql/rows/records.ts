@@ -12,7 +12,7 @@ import { isDuplicate, isLocked, MySqlStoreError } from '../errors.js'
 import type { Statement } from '../statement.js'
 import { parseFoundRow, type RecordSnapshot } from './record-row.js'
 import type { Statements } from './statements.js'
-import { fitsStepsColumn } from './steps-column.js'
+import { hasRoomForSteps } from './steps-column.js'
 
 /** A command of the machine, on a record and the database's time. */
 type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Change<Reply>
@@ -91,7 +91,7 @@ export class MySqlRecords {
   step(key: string, own: Parameters<typeof machine.step>[1]): Promise<CommandReply> {
     const command: Command<CommandReply> = (record, now) => {
       const change = machine.step(record, own, now)
-      if (own.result === null || fitsStepsColumn(change.record, this.#database.mostBytes)) return change
+      if (own.result === null || hasRoomForSteps(change.record, this.#database.mostBytes)) return change
       return machine.step(record, { ...own, result: null }, now)
     }
     return this.#turns.runInTurn(key, () => this.change(key, command, own.fingerprint))

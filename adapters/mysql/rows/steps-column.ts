@@ -29,7 +29,7 @@ export function encodeSteps(record: StoredRecord): Buffer | null {
  * Whether a statement, in which a byte takes two, has room for the steps of a record. The rest of it is for its other columns, and
  * for steps that are to begin.
  */
-export function fitsStepsColumn(record: StoredRecord | null, mostBytes: number): boolean {
+export function hasRoomForSteps(record: StoredRecord | null, mostBytes: number): boolean {
   return record === null || 2 * (encodeSteps(record)?.byteLength ?? 0) <= mostBytes * STEPS_SHARE
 }
 

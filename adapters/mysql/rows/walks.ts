@@ -28,7 +28,7 @@ export class TableWalker {
     return this.#list(from, toListedRecord, (key) => key.startsWith(`${scope}:`))
   }
 
-  list(from: string | null): Promise<ListedRecords> {
+  listUnknown(from: string | null): Promise<ListedRecords> {
     return this.#list(from, toListedRecordIfUnknown, () => true)
   }
 
@@ -43,7 +43,7 @@ export class TableWalker {
   }
 
   /** One step of the sweep of all processes. Resolves with whether it was this one's turn, and there is more. */
-  async sweepInTurn({ pauseMs, restMs }: SweepIntervals): Promise<boolean> {
+  async sweepStepIfDue({ pauseMs, restMs }: SweepIntervals): Promise<boolean> {
     const { turn, progress, turned } = this.#statements
     if ((await this.#database.write(turn(TURN_MS))) === 0) return false
     const [row] = await this.#database.queryRows(progress())

@@ -1,4 +1,4 @@
-import { ignoreError, isPairOfFunctions, type TxOfFunctions, toIsolationSql } from '../../sql/clients.js'
+import { hasTransactionAndRun, ignoreError, type TxOfFunctions, toIsolationSql } from '../../sql/clients.js'
 import {
   getCorePool,
   isDemoted,
@@ -52,7 +52,7 @@ export const EXPECTED_TRANSACTIONS =
   'a pool of `mysql2` or `mysql2/promise`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
 
 export function areTransactions(value: unknown): value is AnyTransactions {
-  return isPool(value) || isPairOfFunctions(value)
+  return isPool(value) || hasTransactionAndRun(value)
 }
 
 /** The transactions of a pool also show when the database ends a session. Those of other clients do not. */

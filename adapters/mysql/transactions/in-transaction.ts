@@ -30,7 +30,7 @@ import { clockIsSetError, readClock } from '../rows/clock.js'
 import { decodeSteps, decodeTexts, parseFoundRow, type RecordSnapshot } from '../rows/record-row.js'
 import type { MySqlRecords } from '../rows/records.js'
 import type { Statements, Version } from '../rows/statements.js'
-import { fitsStepsColumn } from '../rows/steps-column.js'
+import { hasRoomForSteps } from '../rows/steps-column.js'
 import { computeStatementBytes, createStatement, type Statement } from '../statement.js'
 import { type AnyTransactions, type OpenedTransactions, toOpenedTransactions } from './clients.js'
 import { countWrites, readVariable, readWrites } from './writes.js'
@@ -129,7 +129,7 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
     const found = await this.#lockOwnedWithSteps(open, key, token)
     const kept = { ...found, steps: machine.applyStep(found.steps, change) }
     const bare = { ...found, steps: machine.applyStep(found.steps, { ...change, result: null }) }
-    const hasRoom = fitsStepsColumn(kept, this.#database.mostBytes)
+    const hasRoom = hasRoomForSteps(kept, this.#database.mostBytes)
     await this.#send(open, this.#statements.keepSteps(key, hasRoom ? kept : bare))
   }
 

@@ -12,7 +12,7 @@ import {
 } from '../../core/options/validation.js'
 import { type IdempotencyOptions, type LegacyKey, NO_TRAITS, type ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
-import { findContradictions, findProfileMistake, getPreset } from './profiles.js'
+import { findContradictions, findProfileMistake, toProfileDefaults } from './profiles.js'
 
 /**
  * Reads the options once, at construction.
@@ -26,7 +26,7 @@ export function resolveRequestOptions<Req>(given: IdempotencyOptions<Req>): Reso
     ...options,
     unknownRetentionMs: options.unknownRetentionMs ?? options.retentionMs,
     methods: [...options.methods],
-    problemStatuses: { ...getPreset(options.profile).problemStatuses, ...options.problemStatuses },
+    problemStatuses: { ...toProfileDefaults(options.profile).problemStatuses, ...options.problemStatuses },
   })
 }
 
@@ -70,7 +70,7 @@ export const requestOptions = {
   streams: aFunction,
   renderProblem: aFunction,
   problemStatuses: { rule: findStatusesMistake, default: {} },
-  profile: { rule: findProfileMistake, preset: getPreset, findConflicts: findContradictions },
+  profile: { rule: findProfileMistake, preset: toProfileDefaults, findConflicts: findContradictions },
 } as const satisfies OptionTable<IdempotencyOptions<never>>
 
 /** As it is exported: without the types of its rules, which are no types of the package. */

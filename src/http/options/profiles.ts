@@ -119,7 +119,7 @@ function findTerms(profile: unknown): ProfileTerms | undefined {
 }
 
 /** The defaults that a profile has in place of the usual ones. */
-export function getPreset(profile: unknown): GivenOptions & Partial<ProfileTraits> {
+export function toProfileDefaults(profile: unknown): GivenOptions & Partial<ProfileTraits> {
   const terms = findTerms(profile)
   return { ...terms?.options, ...terms?.traits }
 }

@@ -59,7 +59,7 @@ export function getHeaderLines({ rawHeaders }: HeaderSource, name: string): read
 }
 
 /** The values that code in front has put under that name, which it may have written in any case. */
-export function getReplacedHeaderValues({ headers }: HeaderSource, name: string): readonly unknown[] {
+export function getHeaderObjectValues({ headers }: HeaderSource, name: string): readonly unknown[] {
   let values: unknown[] | undefined
   for (const each in headers) {
     if (each.length !== name.length || each.toLowerCase() !== name || !Object.hasOwn(headers, each)) continue
@@ -76,7 +76,7 @@ export function getFirstHeaderLine(head: HeaderSource, name: string): string | u
     const each = rawHeaders[i] as string
     if (each.length === name.length && each.toLowerCase() === name) return rawHeaders[i + 1]
   }
-  const [put] = getReplacedHeaderValues(head, name)
+  const [put] = getHeaderObjectValues(head, name)
   return put === undefined ? undefined : String(put)
 }
 

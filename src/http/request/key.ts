@@ -3,7 +3,7 @@ import { describeKind } from '../../core/errors.js'
 import { ExactDecimal, isPlain } from '../../core/json.js'
 import { findKeyFault, isAccidentalName, MAX_CHARACTERS } from '../../core/record/identity.js'
 import type { LegacyKey } from '../options/options.js'
-import { getHeaderLines, getReplacedHeaderValues, type RequestFacts } from './facts.js'
+import { getHeaderLines, getHeaderObjectValues, type RequestFacts } from './facts.js'
 
 /** A key, or what is wrong with it, worded for the client. */
 export type KeyReading = { readonly key: string } | { readonly invalid: string }
@@ -27,7 +27,7 @@ export function findKeyHeader(
   lowerCaseName: string,
 ): KeyHeader | null {
   const lines = getHeaderLines(facts, lowerCaseName)
-  const values = lines.length > 0 ? lines : getReplacedHeaderValues(facts, lowerCaseName)
+  const values = lines.length > 0 ? lines : getHeaderObjectValues(facts, lowerCaseName)
   if (values.length === 0) return null
   return { origin: facts.joinsHeaderLines ? 'joined' : lines.length > 0 ? 'lines' : 'put', values }
 }

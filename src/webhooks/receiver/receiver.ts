@@ -3,7 +3,7 @@ import { type Answer, refuseMount } from '../../core/index.js'
 import { toResponse } from '../../fetch/answer.js'
 import { isRequest } from '../../fetch/request.js'
 import { type WaitUntil, waitFor } from '../../http/index.js'
-import { isResponseBegun, isWithoutErrorParameter, responseBegunError } from '../../node/hold.js'
+import { isResponseInProgress, isWithoutErrorParameter, responseBegunError } from '../../node/hold.js'
 import { sendAnswer } from '../../node/sending/send.js'
 import { Deliveries } from './delivery/deliveries.js'
 import { type AnyRequest, createFetchDelivery, createNodeDelivery } from './delivery/delivery.js'
@@ -139,7 +139,7 @@ async function receive<Req extends AnyRequest>(
   typeOfPath: string | null,
 ): Promise<void> {
   try {
-    if (isResponseBegun(res)) throw responseBegunError('webhook receiver', 'its sender cannot get the result')
+    if (isResponseInProgress(res)) throw responseBegunError('webhook receiver', 'its sender cannot get the result')
     const answer = await deliveries.handleDelivery(createNodeDelivery(req), typeOfPath)
     if (answer !== null) send(req, res, answer)
   } catch (error) {

@@ -9,7 +9,7 @@ import {
   isRecent,
   isSignedBy,
   isSignedWith,
-  parsePublicKey,
+  parseWebhookPublicKey,
   toleranceOption,
   UNIX_SECONDS,
   type VerifySignature,
@@ -81,13 +81,13 @@ function readOptions(options: StandardWebhooksOptions) {
     options,
     {
       secrets: createKeysOption('secrets', parseBase64Secret, Object(options).publicKeys === undefined),
-      publicKeys: createKeysOption('publicKeys', parsePublicKey, false),
+      publicKeys: createKeysOption('publicKeys', parseWebhookPublicKey, false),
       toleranceMs: toleranceOption,
     },
   )
   return {
     secrets: (secrets ?? []).map(parseBase64Secret) as Uint8Array[],
-    publicKeys: (publicKeys ?? []).map(parsePublicKey) as KeyObject[],
+    publicKeys: (publicKeys ?? []).map(parseWebhookPublicKey) as KeyObject[],
     toleranceMs,
   }
 }

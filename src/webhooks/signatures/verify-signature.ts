@@ -67,7 +67,7 @@ export const BASE64_ED25519 = /^[A-Za-z0-9+/]{86}==$/
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
 /** Returns the key, or what is wrong with it: `whpk_` and the base64 of its 32 bytes, or only the base64. */
-export function parsePublicKey(given: unknown): KeyObject | string {
+export function parseWebhookPublicKey(given: unknown): KeyObject | string {
   if (typeof given !== 'string') return `expected a string; seen: ${describeKind(given)}`
   if (/^whs[ek]/.test(given)) return 'expected the public key (whpk_…), not a secret one'
   const base64 = given.replace(/^whpk_/, '')

@@ -3,7 +3,7 @@ import { type PostgresQuery, PostgresStoreError } from 'once-per-key/postgres'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { PostgresDatabase } from '../../../adapters/postgres/database.js'
 import { createStatements } from '../../../adapters/postgres/statements.js'
-import { sweepInTurn } from '../../../adapters/postgres/sweeps.js'
+import { sweepStepIfDue } from '../../../adapters/postgres/sweeps.js'
 import { PoolTurns } from '../../../adapters/sql/clients.js'
 import { type SweepIntervals, SweepTimer } from '../../../adapters/sql/sweep-timer.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
@@ -194,7 +194,7 @@ describe('by itself', () => {
     }
     new SweepTimer(
       {
-        step: (pace) => sweepInTurn(failing, statements, pace),
+        step: (pace) => sweepStepIfDue(failing, statements, pace),
         isOver: () => mine.isOver,
         onFailure: (error) => failures.push(error),
       },
@@ -216,7 +216,7 @@ describe('by itself', () => {
       },
     }
     const sweep = {
-      step: (pace: SweepIntervals) => sweepInTurn(telling, statements, pace),
+      step: (pace: SweepIntervals) => sweepStepIfDue(telling, statements, pace),
       isOver: () => mine.isOver || hasEnded(),
       onFailure: () => {},
     }
