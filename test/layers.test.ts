@@ -58,7 +58,7 @@ describe('the check finds', () => {
   const project: Files = new Map([
     ['src/core/record/record.ts', ''],
     ['src/core/record/machine.ts', "import type { Answer } from './record.js'"],
-    ['src/core/store.ts', "import type { Answer } from './record/record.js'"],
+    ['src/core/store/store.ts', "import type { Answer } from '../record/record.js'"],
     [
       'src/core/engine/engine.ts',
       "import { randomUUID } from 'node:crypto'\nimport { begin } from '../record/machine.js'",
@@ -109,8 +109,8 @@ describe('the check finds', () => {
     ['src/core/engine/engine.ts', "import { laws } from '../../testing/laws.js'", '../../testing/laws.js'],
     ['src/core/engine/engine.ts', "import { nowhere } from './nowhere.js'", './nowhere.js'],
     ['src/core/engine/engine.ts', "import manifest from '../../../package.json'", '../../../package.json'],
-    ['src/core/record/machine.ts', "import type { Store } from '../store.js'", '../store.js'],
-    ['src/core/store.ts', "import { engine } from './engine/engine.js'", './engine/engine.js'],
+    ['src/core/record/machine.ts', "import type { Store } from '../store/store.js'", '../store/store.js'],
+    ['src/core/store/store.ts', "import { engine } from '../engine/engine.js'", '../engine/engine.js'],
     ['src/core/run/run.ts', "import type { engine } from '../engine/engine.js'", '../engine/engine.js'],
     ['src/http/request/facts.ts', "import '../engine/request-engine.js'", '../engine/request-engine.js'],
     ['src/core/engine/engine.ts', "import '../../node/held-response.js'", '../../node/held-response.js'],
@@ -129,7 +129,11 @@ describe('the check finds', () => {
     ['src/client/client.ts', "import { randomUUID } from 'node:crypto'", 'node:crypto'],
     ['src/testing/laws.ts', "import '../http/engine/request-engine.js'", '../http/engine/request-engine.js'],
     ['adapters/memory/store.ts', "import '../../src/core/record/machine.js'", '../../src/core/record/machine.js'],
-    ['adapters/redis/store.ts', "import type { Store } from '../../src/core/store.js'", '../../src/core/store.js'],
+    [
+      'adapters/redis/store.ts',
+      "import type { Store } from '../../src/core/store/store.js'",
+      '../../src/core/store/store.js',
+    ],
     ['adapters/redis/store.ts', "import '../../src/http/index.js'", '../../src/http/index.js'],
     ['src/node/held-response.ts', "import '../express/middleware.js'", '../express/middleware.js'],
     ['src/node/held-response.ts', "import onHeaders from 'on-headers'", 'on-headers'],

@@ -46,15 +46,6 @@ export {
 } from './misuse.js'
 export type { EndedRecord, ErasedAnswers, ScopeName, ScopeRecord, UnknownOutcome } from './operator/operator-calls.js'
 export { type EngineOptions, engineOptionTable as engineOptions } from './options/engine-options.js'
-export * as optionRules from './options/validation.js'
-export {
-  type Fault as OptionFault,
-  findMistakes,
-  type Option,
-  type OptionTable,
-  type Rule as OptionRule,
-  resolveOptions,
-} from './options/validation.js'
 export { fingerprintOf } from './record/digest.js'
 export {
   buildStorageKey,
@@ -100,7 +91,7 @@ export type {
   Store,
   StoreEvent,
   Unclaimed,
-} from './store.js'
+} from './store/store.js'
 export { completeByHand, step, type Transactions, transact } from './transaction/transact.js'
 export {
   completeByHandAtOnce,
@@ -114,3 +105,12 @@ export {
   type WithAllowEmpty,
   type WithResult,
 } from './transaction/transaction-call.js'
+export * as optionRules from './validation.js'
+export {
+  type Fault as OptionFault,
+  findMistakes,
+  type Option,
+  type OptionTable,
+  type Rule as OptionRule,
+  resolveOptions,
+} from './validation.js'

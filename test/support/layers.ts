@@ -50,9 +50,9 @@ function inOrder(folder: string, groups: readonly (readonly string[])[]): Layer[
 const LAYERS: readonly Layer[] = [
   // Inside the core: each folder may import those before it.
   ...inOrder('src/core/', [
-    ['errors.ts', 'json.ts', 'maybe-promise.ts', 'misuse.ts'],
+    ['errors.ts', 'json.ts', 'maybe-promise.ts', 'misuse.ts', 'validation.ts'],
     ['record/'],
-    ['store.ts'],
+    ['store/'],
     ['events/'],
     ['options/'],
     ['calls/'],

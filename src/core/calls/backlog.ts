@@ -1,4 +1,4 @@
-import type { Store } from '../store.js'
+import type { Store } from '../store/store.js'
 
 interface TimestampedCommand {
   readonly sentAt: number

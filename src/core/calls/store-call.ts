@@ -1,7 +1,7 @@
 import { type CommandName, type Emit, type StoreFailure, toStoreFailure } from '../events/events.js'
 import { isThenable, type MaybePromise } from '../maybe-promise.js'
 import type { RecordName } from '../record/identity.js'
-import type { SentOperation } from '../store.js'
+import type { SentOperation } from '../store/store.js'
 import type { Backlog } from './backlog.js'
 import { type AnswerValidator, findReplyFault } from './reply.js'
 import { startTimer, waitBegan, waitEnded } from './timers.js'

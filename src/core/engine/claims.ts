@@ -5,7 +5,7 @@ import type { BeginReply } from '../record/record.js'
 import type { CoreParts } from '../run/core-parts.js'
 import type { Run } from '../run/run.js'
 import type { ClaimedRun } from '../run/run-end.js'
-import type { Unclaimed } from '../store.js'
+import type { Unclaimed } from '../store/store.js'
 
 export type Claim = StoreCall<BeginReply>
 

@@ -2,7 +2,7 @@ import { buildErrorPageHint, toLoggableError } from '../errors.js'
 import { ignoreRejection } from '../maybe-promise.js'
 import type { Identity } from '../record/identity.js'
 import type { IdempotencyRecord, PreviousOutcome } from '../record/record.js'
-import type { StoreEvent } from '../store.js'
+import type { StoreEvent } from '../store/store.js'
 import type { NotRun, RefusalCode } from './refusal.js'
 
 type About = {

@@ -3,7 +3,7 @@ import { type Channel, channel, type TracingChannel, tracingChannel } from 'node
 import type { MaybePromise } from '../maybe-promise.js'
 import type { Identity, RecordName } from '../record/identity.js'
 import type { BeginReply, CommandReply, IdempotencyRecord, PreviousOutcome } from '../record/record.js'
-import type { Store, StoreEvent } from '../store.js'
+import type { Store, StoreEvent } from '../store/store.js'
 import { type CommandName, type EngineEvent, type StoreFailure, toLoggableEvent } from './events.js'
 import type { RefusalCode, Refused, Replayed } from './refusal.js'
 

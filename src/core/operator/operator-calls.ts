@@ -8,7 +8,7 @@ import type { Answer, CommandReply, IdempotencyRecord, ListedRecord, ListedRecor
 import { isOpen } from '../record/shown.js'
 import { createToken } from '../record/token.js'
 import type { CoreParts } from '../run/core-parts.js'
-import type { Store } from '../store.js'
+import type { Store } from '../store/store.js'
 
 /** What operators do with the records of an engine. */
 export interface RecordOperator {

@@ -1,8 +1,8 @@
 import { describeKind } from '../errors.js'
 import type { EngineEvent } from '../events/events.js'
 import type { Answer } from '../record/record.js'
-import type { Store } from '../store.js'
-import { aFunction, anInteger, type Fault, type OptionTable, oneOf, resolveOptions } from './validation.js'
+import type { Store } from '../store/store.js'
+import { aFunction, anInteger, type Fault, type OptionTable, oneOf, resolveOptions } from '../validation.js'
 
 /** The options of an engine, which runs an operation once. All durations are integers, in milliseconds. */
 export interface EngineOptions {

@@ -2,7 +2,7 @@ import type { StoreCalls } from '../calls/store-calls.js'
 import type { Activity } from '../calls/timers.js'
 import type { Emit } from '../events/events.js'
 import type { ResolvedEngineOptions } from '../options/engine-options.js'
-import type { SentTerms } from '../store.js'
+import type { SentTerms } from '../store/store.js'
 import type { Duplicates } from './duplicates.js'
 
 /** The parts that the runs of an engine share. */

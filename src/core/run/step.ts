@@ -5,9 +5,9 @@ import type { SentStep } from '../calls/store-calls.js'
 import { describeCause, describeKind, IdempotencyError } from '../errors.js'
 import { warnOnce } from '../events/events.js'
 import { encodeLooseJson, parseJson } from '../json.js'
-import { anything, resolveOptions } from '../options/validation.js'
 import { findNameFault, type Identity } from '../record/identity.js'
 import type { StepChange } from '../record/record.js'
+import { anything, resolveOptions } from '../validation.js'
 import type { Lease } from './lease.js'
 
 /** What the work of a step receives. */

@@ -12,7 +12,7 @@ import {
 } from '../misuse.js'
 import { deriveKey } from '../record/identity.js'
 import type { CommandReply, Step, StepChange } from '../record/record.js'
-import { type Store, toKeptResult, toShownResult } from '../store.js'
+import { type Store, toKeptResult, toShownResult } from '../store/store.js'
 import type { CoreParts } from './core-parts.js'
 import {
   type CheckedStepArguments,

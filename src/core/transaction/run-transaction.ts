@@ -6,7 +6,7 @@ import type { Answer } from '../record/record.js'
 import type { Run } from '../run/run.js'
 import { type Completion, type OfferedEnd, OfferedEnds, type OpenTransaction } from '../run/run-end.js'
 import type { StepEnd } from '../run/step.js'
-import { toKeptAnswer } from '../store.js'
+import { toKeptAnswer } from '../store/store.js'
 import { ClientWait, limitStatement, WorkCall } from './transaction-call.js'
 
 /**

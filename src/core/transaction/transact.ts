@@ -5,7 +5,7 @@ import { RUN } from '../run/context.js'
 import type { Run } from '../run/run.js'
 import type { Completion, Finish, UnclaimedKey } from '../run/run-end.js'
 import type { RecordedResult, StepEnd } from '../run/step.js'
-import { isKeptIn, type Store } from '../store.js'
+import { isKeptIn, type Store } from '../store/store.js'
 import { RunTransaction, toCompletion } from './run-transaction.js'
 import { isEndByWork, limitStatement, readResult, type WorkCall } from './transaction-call.js'
 

@@ -2,14 +2,6 @@ import { Buffer } from 'node:buffer'
 import type { OperationEngine } from '../../core/engine/engine.js'
 import { describeKind, IdempotencyError } from '../../core/errors.js'
 import type { UnknownOutcome } from '../../core/operator/operator-calls.js'
-import {
-  anInteger,
-  anything,
-  findMistakes,
-  type OptionTable,
-  type Rule,
-  toBulletList,
-} from '../../core/options/validation.js'
 import { findKeyFault, findNamespaceFault, findScopeFault, type RecordName } from '../../core/record/identity.js'
 import {
   type Answer,
@@ -18,6 +10,7 @@ import {
   type IdempotencyRecord,
   NOT_KEPT,
 } from '../../core/record/record.js'
+import { anInteger, anything, findMistakes, type OptionTable, type Rule, toBulletList } from '../../core/validation.js'
 import { isSuccessStatus, toStoredAnswer } from '../answer/answer.js'
 import { isHeaderName } from '../options/option-rules.js'
 import type { RequestRules } from './option-functions.js'

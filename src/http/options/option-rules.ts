@@ -9,7 +9,7 @@ import {
   findNearestName,
   type OptionTable,
   resolveOptions,
-} from '../../core/options/validation.js'
+} from '../../core/validation.js'
 import { type IdempotencyOptions, type LegacyKey, NO_TRAITS, type ResolvedOptions } from './options.js'
 import { PROBLEM_CODES } from './problem.js'
 import { findContradictions, findProfileMistake, toProfileDefaults } from './profiles.js'

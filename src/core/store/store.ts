@@ -1,4 +1,4 @@
-import type { Fenced, Looked, Looking, Withheld } from './record/looked.js'
+import type { Fenced, Looked, Looking, Withheld } from '../record/looked.js'
 import type {
   Answer,
   BeginReply,
@@ -10,7 +10,7 @@ import type {
   Ownership,
   Resolution,
   StepChange,
-} from './record/record.js'
+} from '../record/record.js'
 
 /**
  * Where records are kept. Four commands, whose effect on a record is defined by the machine (see `machine.ts`, exported

@@ -1,4 +1,4 @@
-import { describeKind, IdempotencyError } from '../errors.js'
+import { describeKind, IdempotencyError } from './errors.js'
 
 /**
  * Checks a value: returns what was expected, or `null` if it is valid. A rule for a value with parts also says which part is wrong, or
