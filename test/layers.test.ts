@@ -268,9 +268,9 @@ describe('the check finds', () => {
   })
 
   test('too many files in src', () => {
-    const rooms = Array.from({ length: 170 }, (_, i) => [`src/core/room-${i}/room.ts`, ''] as const)
+    const rooms = Array.from({ length: 173 }, (_, i) => [`src/core/room-${i}/room.ts`, ''] as const)
     expect(breachesIn(new Map(rooms))).not.toContainEqual(expect.stringMatching(/^src has/))
-    expect(breachesIn(new Map([...rooms, ['src/index.ts', '']]))).toContain('src has 171 files, more than 170')
+    expect(breachesIn(new Map([...rooms, ['src/index.ts', '']]))).toContain('src has 174 files, more than 173')
   })
 
   test('a function of too many lines, one inside of another included; a text of many lines does not count', () => {

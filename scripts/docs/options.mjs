@@ -65,6 +65,11 @@ const SECTIONS = [
     types: [['adapters/sqlite/options.ts', 'SqliteStoreOptions']],
   },
   {
+    title: 'casStore',
+    intro: '[About a store over your own database](stores/your-own.md).',
+    types: [['src/core/store/cas-store.ts', 'CasStoreOptions']],
+  },
+  {
     title: 'sealed',
     intro: '`sealed(store, { … })`: [about sealing](stores/sealed.md).',
     types: [['adapters/sealed/options.ts', 'SealedOptions']],

@@ -86,6 +86,9 @@ export { type ActingContext, carryRun, contextOf, type IdempotencyContext, type 
 export type { AnswerSource, ClaimedRun as Run, Completion, Finish } from './run/run-end.js'
 export type { FailureKind } from './run/run-state.js'
 export type { RecordedResult, StepInHand, StepOptions } from './run/step.js'
+export { type CasStoreOptions, casStore, type RecordPage, type VersionedRecord } from './store/cas-store.js'
+export { CasStoreError, type CasStoreErrorCode } from './store/cas-store-error.js'
+export { encodeRecord } from './store/record-text.js'
 export type {
   Around,
   Store,

@@ -14,6 +14,7 @@ interface Copy {
 async function loadCopy(): Promise<Copy> {
   vi.resetModules()
   const { CertainFailure, IdempotencyError } = await import('../../src/index.js')
+  const { CasStoreError } = await import('../../src/core/index.js')
   const { RefusedError } = await import('../../src/run/index.js')
   const { WebhookEventError } = await import('../../src/webhooks/index.js')
   const { PostgresStoreError } = await import('../../adapters/postgres/index.js')
@@ -22,7 +23,7 @@ async function loadCopy(): Promise<Copy> {
   const { SealedStoreError } = await import('../../adapters/sealed/index.js')
   const classes = {
     ...{ CertainFailure, IdempotencyError, RefusedError, WebhookEventError },
-    ...{ PostgresStoreError, MySqlStoreError, SqliteStoreError, SealedStoreError },
+    ...{ PostgresStoreError, MySqlStoreError, SqliteStoreError, SealedStoreError, CasStoreError },
   }
   const errors = {
     CertainFailure: new CertainFailure('no'),
@@ -33,6 +34,7 @@ async function loadCopy(): Promise<Copy> {
     MySqlStoreError: new MySqlStoreError('database_failed', 'no'),
     SqliteStoreError: new SqliteStoreError('database_failed', 'no'),
     SealedStoreError: new SealedStoreError('seal_broken', 'no'),
+    CasStoreError: new CasStoreError('contended', 'no'),
   }
   return { classes, errors }
 }

@@ -8,6 +8,7 @@ const errors = page('docs/errors.md')
 /** Each closed union of codes, as its source writes it. */
 const UNIONS = [
   ['src/core/errors.ts', 'IdempotencyErrorCode', 19],
+  ['src/core/store/cas-store-error.ts', 'CasStoreErrorCode', 3],
   ['adapters/mysql/errors.ts', 'MySqlStoreErrorCode', 18],
   ['adapters/postgres/errors.ts', 'PostgresStoreErrorCode', 18],
   ['adapters/sealed/errors.ts', 'SealedStoreErrorCode', 4],

@@ -132,7 +132,7 @@ const LOADS_WHAT_IT_IS_TOLD = 'bin/target.ts'
 
 const MOST_LINES = 350
 const MOST_FILES = 14
-const MOST_FILES_OF_SRC = 170
+const MOST_FILES_OF_SRC = 173
 const MOST_LINES_OF_A_FUNCTION = 60
 const FORBIDDEN_NAMES = /^(utils?|helpers?|common|misc|types?|shared)$/
 

@@ -3,7 +3,7 @@
 
 import type { IdempotencyOptions } from 'once-per-key'
 import type { ClientOptions } from 'once-per-key/client'
-import type { CertainFailureOptions, EngineOptions } from 'once-per-key/core'
+import type { CasStoreOptions, CertainFailureOptions, EngineOptions } from 'once-per-key/core'
 import type { FetchIdempotencyOptions, HandleOptions } from 'once-per-key/fetch'
 import type { HonoIdempotencyOptions } from 'once-per-key/hono'
 import type { BodyFieldOptions } from 'once-per-key/http'
@@ -38,6 +38,7 @@ type Nothing = readonly [
   Strict<IdempotencyOptions>,
   Strict<BodyFieldOptions>,
   Strict<ClientOptions>,
+  Strict<CasStoreOptions<string>>,
   Strict<CertainFailureOptions>,
   Strict<EngineOptions>,
   Strict<FetchIdempotencyOptions>,
