@@ -50,24 +50,21 @@ export interface StoreLawsOptions {
  * A store on vitest:
  *
  * @example
- * import { machine, type Store } from 'once-per-key/core'
+ * import { casStore, type machine } from 'once-per-key/core'
  * import { storeLaws } from 'once-per-key/testing'
  * import { describe, test } from 'vitest'
  *
- * // The machine decides what each command does to a record: a store runs it in one atomic step, or transcribes it.
- * function mapStore(now: () => number): Store {
- *   const records = new Map<string, machine.StoredRecord>()
- *   const step = <Reply>(key: string, command: (record: machine.StoredRecord | null) => machine.Change<Reply>): Reply => {
- *     const { record, reply } = command(records.get(key) ?? null)
- *     if (record !== null) records.set(key, record)
- *     return reply
- *   }
- *   return {
- *     begin: async (key, claim) => step(key, (record) => machine.begin(record, claim, now())),
- *     renew: async (key, own) => step(key, (record) => machine.renew(record, own, now())),
- *     complete: async (key, own) => step(key, (record) => machine.complete(record, own, now())),
- *     release: async (key, own) => step(key, (record) => machine.release(record, own, now())),
- *   }
+ * function mapStore(now: () => number) {
+ *   const rows = new Map<string, machine.StoredRecord>()
+ *   return casStore({
+ *     read: (key) => ({ record: rows.get(key) ?? null, version: rows.get(key) ?? null }),
+ *     swap: (key, version, record) => {
+ *       const isUnchanged = (rows.get(key) ?? null) === version
+ *       if (isUnchanged) rows.set(key, record)
+ *       return isUnchanged
+ *     },
+ *     now,
+ *   })
  * }
  *
  * describe('mapStore', () => {
