@@ -57,7 +57,7 @@ const commonjs = defineConfig({
   format: 'cjs',
   clean: ['!bin/**', '!*.js'],
   // Those of the ES modules re-export them: scripts/module-types.mjs.
-  dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
+  dts: { compilerOptions: { ignoreDeprecations: '6.0', stripInternal: true } },
 })
 
 const command = defineConfig({

@@ -15,7 +15,8 @@ export async function* walkStorageKeys(target: Target): AsyncGenerator<readonly 
       return
     case 'postgres': {
       const text = `SELECT name, pg_catalog.encode(id, 'hex') AS id FROM "${target.schema}".records
-        WHERE id OPERATOR(pg_catalog.>) pg_catalog.decode($1, 'hex') AND pg_catalog.now() OPERATOR(pg_catalog.<) expires_at
+        WHERE id OPERATOR(pg_catalog.>) pg_catalog.decode($1, 'hex')
+          AND extract(epoch FROM pg_catalog.now()) OPERATOR(pg_catalog.*) 1000 OPERATOR(pg_catalog.<) expires_at
         ORDER BY id LIMIT ${KEYS_A_STEP}`
       for (let after = ''; ; ) {
         const { rows } = await target.pool.query<{ name: string; id: string }>(text, [after])

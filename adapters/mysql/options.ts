@@ -1,6 +1,6 @@
 import { type OptionRule, type OptionTable, optionRules, resolveOptions } from '../../src/core/index.js'
-import { EXPECTED_POOL, getCorePool, isPool, type MySqlPool } from './connection/client.js'
-import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions/clients.js'
+import { EXPECTED_POOL, getCorePool, isPool, type MySqlPool } from './client.js'
+import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions.js'
 
 export interface SchemaOptions {
   /**

@@ -1,14 +1,20 @@
 import { EventEmitter } from 'node:events'
 import { hasLongBeenReadOnly, ignoreError, limitSilence, type PoolTurns } from '../sql/clients.js'
-import { redactStatementError } from '../sql/errors.js'
 import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
-import type { Statement, StatementValue } from './statements.js'
+import type { Statement, StatementValue } from './sql.js'
 
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */
 export type SentStatement = Pick<Statement, 'text' | 'values'> & { readonly name?: string }
 
-/** `isUrgent`: late, it is worth nothing. */
-export type StatementSender = (statement: SentStatement, isUrgent: boolean) => Promise<unknown>
+/**
+ * `isUrgent`: late, it is worth nothing. `before`: what is sent before the statement in one transaction at READ COMMITTED; `null`: the
+ * statement is a transaction of its own.
+ */
+export type StatementSender = (
+  statement: SentStatement,
+  isUrgent: boolean,
+  before: readonly string[] | null,
+) => Promise<unknown>
 
 /** The members of a `pg` pool that the store uses. The application opens, configures and closes the pool. */
 export interface PostgresPool {
@@ -59,7 +65,7 @@ export function isEnded(pool: PostgresPool): boolean {
  */
 export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares: boolean): StatementSender {
   watchErrorsFromStart(pool)
-  return async (statement, isUrgent) => {
+  return async (statement, isUrgent, before) => {
     const connection = await (pool.idleCount > 0
       ? pool.connect()
       : turns.connect(
@@ -70,12 +76,17 @@ export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares:
     connection.on('error', ignoreError)
     let isGood = false
     try {
-      const result = await limitQuery(sendOnConnection(connection, statement, prepares))
+      const result = await (before === null
+        ? limitQuery(sendOnConnection(connection, statement, prepares))
+        : sendInTransaction(connection, before, statement, prepares))
       isGood = true
       return result
     } catch (error) {
-      isGood = isRefusedStatement(error) && !isDemoted(connection, error)
-      throw statement.values.length === 0 ? error : redactStatementError(error)
+      isGood =
+        isRefusedStatement(error) &&
+        !isDemoted(connection, error) &&
+        (before === null || (await tryRollback(connection)))
+      throw error
     } finally {
       connection.release(!isGood)
       connection.off('error', ignoreError)
@@ -86,6 +97,39 @@ export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares:
 /** Whether the connection is to a server that is no primary any more: another connection may be to the new one. */
 export function isDemoted(connection: PostgresConnection, error: unknown): boolean {
   return isReadOnly(error) && hasLongBeenReadOnly(connection)
+}
+
+/** In one round trip where the connection can. */
+async function sendInTransaction(
+  connection: PostgresConnection,
+  before: readonly string[],
+  statement: SentStatement,
+  prepares: boolean,
+): Promise<unknown> {
+  const opening = ['BEGIN ISOLATION LEVEL READ COMMITTED', ...before].map((text) => ({ text, values: [] }))
+  if (!canPipeline(connection)) {
+    for (const { text, values } of opening) await limitQuery(connection.query(text, values))
+    const result = await limitQuery(sendOnConnection(connection, statement, prepares))
+    await limitQuery(connection.query('COMMIT', []))
+    return result
+  }
+  const { text, values, name } = statement
+  const sent = prepares && name !== undefined ? { text, values, name } : { text, values }
+  const results = await limitQuery(sendPipelined(connection, [...opening, sent, COMMIT]))
+  for (const each of results) if ('error' in each) throw each.error
+  return results[opening.length]
+}
+
+export const COMMIT: SentStatement = { text: 'COMMIT', values: [] }
+
+/** Whether the rollback is certain: if not, the connection is closed, and the database rolls back. */
+export async function tryRollback(connection: PostgresConnection): Promise<boolean> {
+  try {
+    await limitQuery(connection.query('ROLLBACK', []))
+    return true
+  } catch {
+    return false
+  }
 }
 
 export function sendOnConnection(

@@ -1,5 +1,5 @@
 import { type PoolTurns, retryConflicts } from '../sql/clients.js'
-import { redactStatementError } from '../sql/errors.js'
+import type { Row } from '../sql/row.js'
 import {
   createPoolSender,
   type PostgresPool,
@@ -8,15 +8,24 @@ import {
   type StatementSender,
 } from './client.js'
 import { isSerializationFailure, storeError } from './errors.js'
-import { type Row, requireRow, requireRows } from './reply.js'
+import { requireRow, requireRows } from './reply.js'
+
+/** A stretch of a small table would otherwise be read by a scan of the whole table. */
+const WALK_SETTINGS = "SELECT pg_catalog.set_config('enable_seqscan', 'off', true)"
 
 /**
- * Sends a statement, and retries it if the database rolled it back in favour of another one: under REPEATABLE READ and
- * SERIALIZABLE that is how commands on one record are serialized.
+ * Sends statements over the store's client, each a transaction of its own. One that the database rolls back in favour of another one is
+ * sent again.
  */
 export class PostgresDatabase {
+  readonly mostBytes = Number.POSITIVE_INFINITY
   readonly #send: StatementSender
   readonly #schema: string
+  /**
+   * Whether the sessions begin transactions above READ COMMITTED. There commands would abort each other, and at SERIALIZABLE also the
+   * application's transactions.
+   */
+  #isIsolated = false
 
   constructor(
     client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery },
@@ -29,27 +38,41 @@ export class PostgresDatabase {
   }
 
   /** @throws PostgresStoreError */
-  async queryRows(statement: SentStatement): Promise<readonly Row[]> {
-    return requireRows(await this.#sendWithRetries(statement))
+  async queryRows(statement: SentStatement, isUrgent = false): Promise<readonly Row[]> {
+    const rows = await this.#sendWithRetries(statement, isUrgent, this.#isIsolated ? [] : null)
+    const isolation = rows[0]?.isolation
+    if (isolation !== undefined && isolation !== 'read committed') this.#isIsolated = true
+    return rows
   }
 
   /** @throws PostgresStoreError */
   async queryRow(statement: SentStatement, isUrgent = false): Promise<Row> {
-    return requireRow(await this.#sendWithRetries(statement, isUrgent))
+    return requireRow(await this.queryRows(statement, isUrgent))
   }
 
-  #sendWithRetries(statement: SentStatement, isUrgent = false): Promise<unknown> {
-    const send = () => this.#send(statement, isUrgent)
-    return retryConflicts(send, isSerializationFailure, (error) => storeError(error, this.#schema))
+  /** Resolves with how many rows were written. @throws PostgresStoreError */
+  async write(statement: SentStatement, isUrgent = false): Promise<number> {
+    return (await this.queryRows(statement, isUrgent)).length
+  }
+
+  /** For a statement that reads a stretch of the table. @throws PostgresStoreError */
+  queryWalk(statement: SentStatement): Promise<readonly Row[]> {
+    return this.#sendWithRetries(statement, false, [WALK_SETTINGS])
+  }
+
+  /** `before`: what is sent before the statement, in one transaction at READ COMMITTED; `null`: the statement is sent alone. */
+  #sendWithRetries(
+    statement: SentStatement,
+    isUrgent: boolean,
+    before: readonly string[] | null,
+  ): Promise<readonly Row[]> {
+    const send = async () => requireRows(await this.#send(statement, isUrgent, before))
+    const hasValues = statement.values.length > 0
+    return retryConflicts(send, isSerializationFailure, (error) => storeError(error, this.#schema, hasValues))
   }
 }
 
+/** Each statement alone: such a client opens no transaction. */
 function createQuerySender(query: PostgresQuery): StatementSender {
-  return async ({ text, values }) => {
-    try {
-      return await query(text, [...values])
-    } catch (error) {
-      throw redactStatementError(error)
-    }
-  }
+  return async ({ text, values }) => query(text, [...values])
 }

@@ -6,6 +6,7 @@ import {
   isEndedByWork,
   listCauses,
   OWNERSHIP_ERRORS,
+  redactStatementError,
   SqlStoreError,
 } from '../sql/errors.js'
 
@@ -15,7 +16,7 @@ const READ_ONLY = '25006'
  * What went wrong between the store and its database. A closed set: a new code is a minor release. Unless said
  * otherwise, nothing was changed.
  *
- * - `schema_missing`: the schema, or a function or table in it, does not exist. Call `migrate()`, or run `schemaSql()`.
+ * - `schema_missing`: the schema, or a table or column in it, does not exist. Call `migrate()`, or run `schemaSql()`.
  * - `permission_denied`: the role may not use, or not create, what the store needs.
  * - `read_only`: the session is read-only, or the server a replica.
  * - `record_unreadable`: a record is damaged, or of a later version's format. It was left unchanged.
@@ -67,15 +68,21 @@ export class PostgresStoreError extends SqlStoreError<PostgresStoreErrorCode> {
 }
 recognizeAcrossCopies(PostgresStoreError, 'PostgresStoreError')
 
-export function storeError(error: unknown, schema: string): PostgresStoreError {
+/** `isSecret`: the statement has values, which must not be shown. What was raised is read before: it stands in a quotation. */
+export function storeError(error: unknown, schema: string, isSecret = true): PostgresStoreError {
   if (error instanceof PostgresStoreError) return error
   const code = toStoreErrorCode(error)
-  const advice = ADVICE[code].replaceAll('{schema}', schema)
-  return new PostgresStoreError(code, `${advice} The client said: ${findClientMessage(error)}`, { cause: error })
+  const raised = findRaisedReason(error)
+  const cause = isSecret ? redactStatementError(error) : error
+  const said = raised === undefined ? ` The client said: ${findClientMessage(cause)}` : raised.detail
+  return new PostgresStoreError(code, `${ADVICE[code].replaceAll('{schema}', schema)}${said}`, { cause })
 }
 
 function toStoreErrorCode(error: unknown): PostgresStoreErrorCode {
+  if (error instanceof PostgresStoreError) return error.code
   const state = findSqlState(error)
+  const raised = findRaisedReason(error)
+  if (raised !== undefined) return raised.code
   if (state !== null) return findErrorCode(OWN_CODES, state, state.slice(0, 2)) ?? 'database_failed'
   if (isPoolTimeout(error)) return 'connections_exhausted'
   if (isEndedByWork(error)) return 'transaction_unmarked'
@@ -83,14 +90,12 @@ function toStoreErrorCode(error: unknown): PostgresStoreErrorCode {
 }
 
 /**
- * By SQLSTATE, or by its class, the first two characters: https://www.postgresql.org/docs/current/errcodes-appendix.html. Those with `OP`
- * are the schema's own.
+ * By SQLSTATE, or by its class, the first two characters: https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const OWN_CODES: DatabaseErrorCodes<PostgresStoreErrorCode> = {
-  schema_missing: '3F000 42883 42P01',
+  schema_missing: '3F000 42P01 42703 42804 42883',
   permission_denied: '42501',
   read_only: READ_ONLY,
-  record_unreadable: 'OP001',
   record_locked: '55P03',
   contended: '40001 40P01',
   statement_unprepared: '26000 42P05',
@@ -99,12 +104,6 @@ const OWN_CODES: DatabaseErrorCodes<PostgresStoreErrorCode> = {
   connection_lost: '08 57P01 57P02 57P03',
   database_full: '53',
   database_failed: '08P01',
-  transaction_unmarked: 'OP002',
-  transaction_taken: 'OP006',
-  nothing_written: 'OP007',
-  record_absent: 'OP003',
-  record_taken: 'OP004',
-  record_ended: 'OP005',
   transaction_rolled_back: '25P02',
 }
 
@@ -163,6 +162,37 @@ export function findSqlState(error: unknown): string | null {
   return null
 }
 
+/** A statement of ours raises an error by reading a setting that does not exist, whose name says why, and the state of the record. */
+function findRaisedReason(
+  error: unknown,
+): { readonly code: PostgresStoreErrorCode; readonly detail: string } | undefined {
+  const [, code = '', state] = findMissingSetting(error)
+  if (!(code in ADVICE)) return undefined
+  return { code: code as PostgresStoreErrorCode, detail: state === undefined ? '' : ` Its record is ${state}.` }
+}
+
+/** The parts of its name. Some clients put the statement before the words of the database. */
+function findMissingSetting(error: unknown): readonly (string | undefined)[] {
+  if (findSqlState(error) !== UNDEFINED_SETTING) return []
+  return [...findClientMessage(error).matchAll(/once_per_key\.(\w+)(?:\.(\w+))?/g)].at(-1) ?? []
+}
+
+/** Whether the record is not there, or not free, for a transaction that takes its key. */
+export function isOperationTaken(error: unknown): boolean {
+  return findMissingSetting(error)[1] === 'operation_taken' || TAKEN.has(findSqlState(error))
+}
+
+/** `unique_violation`: the record is there. `lock_not_available`: a command of a claimed run is writing it. */
+const TAKEN: ReadonlySet<string | null> = new Set(['23505', '55P03'])
+
+/** `undefined_object` */
+const UNDEFINED_SETTING = '42704'
+
+/** Whether a transaction holds the row. */
+export function isLocked(error: unknown): boolean {
+  return findSqlState(error) === '55P03'
+}
+
 /** An error that rolled the command back, and that a retry of the same command may not meet. */
 export function isSerializationFailure(error: unknown): boolean {
   const sqlState = findSqlState(error)
@@ -177,7 +207,7 @@ export function isRefusedStatement(error: unknown): boolean {
 }
 
 export function isReadOnly(error: unknown): boolean {
-  return findSqlState(error) === READ_ONLY
+  return toStoreErrorCode(error) === 'read_only'
 }
 
 export function isLostConnection(error: unknown): boolean {

@@ -1,23 +1,31 @@
+import { Buffer } from 'node:buffer'
 import {
   type Completion,
   type Entered,
   type Entry,
   type Finish,
+  machine,
   operationTakenError,
   type RecordedResult,
   type StepChange,
-  type Transactions,
 } from '../../src/core/index.js'
 import { redactStatementError } from '../sql/errors.js'
+import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
+import type { Row } from '../sql/row.js'
+import type { SqlTransactions } from '../sql/sql-store.js'
+import { encodeStepsColumn, parseStepsColumn, type StoredSteps } from '../sql/steps-column.js'
 import {
   findSqlState,
+  isOperationTaken,
   isRefusedStatement,
   PostgresStoreError,
   type PostgresStoreErrorCode,
   storeError,
 } from './errors.js'
-import { parseRecordedResult, readEnterReply, readText, requireRow } from './reply.js'
-import type { Statement, Statements } from './statements.js'
+import type { PostgresRecordTable } from './record-table.js'
+import { requireRow, requireText } from './reply.js'
+import { computeLockNumber, type Statement } from './sql.js'
+import { createTransactionStatements } from './transaction-statements.js'
 import type { OpenedTransactions } from './transactions.js'
 
 /**
@@ -27,22 +35,26 @@ import type { OpenedTransactions } from './transactions.js'
  * @throws PostgresStoreError with one of the codes for transactions; any other database error unchanged, so that the
  * code that opened the transaction can recognise a serialization failure and retry.
  */
-export class PostgresTransactionStatements<Tx, Options> implements Transactions<Tx, Options> {
-  readonly #client: OpenedTransactions<Tx, Options>
-  readonly #statements: Statements
+export class PostgresTransactionStatements implements SqlTransactions {
+  readonly #client: OpenedTransactions<unknown, unknown>
+  readonly #table: PostgresRecordTable
   readonly #schema: string
+  readonly #statements: ReturnType<typeof createTransactionStatements>
   readonly commitsWithLast: boolean
+  /** The recorded steps of the records that open transactions have locked. */
+  readonly #lockedSteps = new WeakMap<object, StoredSteps>()
   /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
   #admitsRenewals = false
 
-  constructor(client: OpenedTransactions<Tx, Options>, statements: Statements, schema: string) {
+  constructor(client: OpenedTransactions<unknown, unknown>, table: PostgresRecordTable, schema: string) {
     this.#client = client
-    this.#statements = statements
+    this.#table = table
     this.#schema = schema
+    this.#statements = createTransactionStatements(schema)
     this.commitsWithLast = client.runLast !== undefined
   }
 
-  transaction(work: (tx: Tx) => Promise<void>, options: Options | undefined): Promise<unknown> {
+  transaction(work: (tx: unknown) => Promise<void>, options: unknown): Promise<unknown> {
     return this.#client.transaction(work, options)
   }
 
@@ -51,49 +63,67 @@ export class PostgresTransactionStatements<Tx, Options> implements Transactions<
    * inactivity, so that a stalled owner does not lock the record forever. Resolves with whether it admits renewals:
    * above READ COMMITTED they would end it.
    */
-  async mark(tx: Tx, token: string, idleMs: number): Promise<boolean> {
-    const result = await this.#send(tx, this.#statements.mark(token, idleMs))
-    this.#admitsRenewals = readText(requireRow(result), 'isolation') === 'read committed'
+  async mark(tx: unknown, token: string, idleMs: number): Promise<boolean> {
+    const row = requireRow(await this.#send(tx, this.#statements.mark({ token, idleMs })))
+    this.#admitsRenewals = requireText(row, 'isolation') === 'read committed'
     return this.#admitsRenewals
   }
 
   /** Locks the record until the transaction ends, makes it uncertain, and reads the step of this label. */
-  async step(tx: Tx, key: string, token: string, label: string): Promise<RecordedResult> {
-    return parseRecordedResult(requireRow(await this.#send(tx, this.#statements.step(key, token, label))))
+  async step(tx: unknown, key: string, token: string, label: string): Promise<RecordedResult> {
+    const row = requireRow(await this.#send(tx, this.#statements.step({ id: computeRecordId(key), token })))
+    const { steps } = parseStepsColumn(row.steps === null ? null : Buffer.from(requireText(row, 'steps'), 'hex'))
+    this.#lockedSteps.set(tx as object, steps)
+    const recorded = steps?.find((step) => step.label === label && step.state === 'done')
+    return recorded === undefined ? null : { result: recorded.result }
   }
 
-  async stepDone(tx: Tx, key: string, token: string, change: StepChange): Promise<void> {
-    await this.#send(tx, this.#statements.stepDone(key, token, change))
+  async stepDone(tx: unknown, key: string, token: string, change: StepChange): Promise<void> {
+    const steps = encodeStepsColumn(machine.applyStep(this.#lockedSteps.get(tx as object), change), false)
+    await this.#send(tx, this.#statements.stepDone({ id: computeRecordId(key), token, steps }))
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
-  async complete(tx: Tx, key: string, completion: Completion, allowEmpty = false): Promise<void> {
-    await this.#send(tx, this.#statements.completeIn(key, completion, allowEmpty), this.#client.runLast)
+  async complete(tx: unknown, key: string, completion: Completion, allowEmpty = false): Promise<void> {
+    const { complete, completeEmpty } = this.#statements
+    const statement = (allowEmpty ? completeEmpty : complete)(toCompletionValues(key, completion))
+    await this.#send(tx, statement, this.#client.runLast)
   }
 
-  async enter(tx: Tx, key: string, entry: Entry): Promise<Entered> {
-    return readEnterReply(requireRow(await this.#send(tx, this.#statements.enter(key, entry))))
+  /** The first statement of a transaction that takes the key. */
+  async enter(tx: unknown, key: string, entry: Entry): Promise<Entered> {
+    const id = computeRecordId(key)
+    const { token, idleMs } = entry
+    const lock = computeLockNumber(id, this.#schema)
+    const row = requireRow(await this.#send(tx, this.#statements.enter({ id, token, idleMs, lock })))
+    if (requireText(row, 'isolation') === 'read committed') {
+      const found: Row = row.found === null ? {} : JSON.parse(requireText(row, 'found'))
+      const { record, now } = this.#table.parseRow({ ...found, now: row.now, body: null, steps: null })
+      if (machine.enter(record, entry, now) === 'taken') return 'taken'
+    }
+    return row.free === '1' ? 'entered' : 'locked'
   }
 
   /** The last statement of a transaction that takes the key. It writes the completed record, only over the one that the look has shown. */
-  async finish(tx: Tx, key: string, finish: Finish, allowEmpty = false): Promise<void> {
-    try {
-      await this.#send(tx, this.#statements.finish(key, finish, allowEmpty), this.#client.runLast)
-    } catch (error) {
-      throw TAKEN.has(findSqlState(error)) ? operationTakenError(error) : error
-    }
+  async finish(tx: unknown, key: string, finish: Finish, allowEmpty = false): Promise<void> {
+    const { fingerprint, seen, attempt } = finish
+    const statements = this.#statements
+    const over = allowEmpty ? statements.finishOverEmpty : statements.finishOver
+    const fresh = allowEmpty ? statements.finishEmpty : statements.finish
+    const values = { ...toCompletionValues(key, finish), name: key, fingerprint, attempt, seen }
+    await this.#send(tx, (seen === null ? fresh : over)(values), this.#client.runLast, isOperationTaken)
   }
 
   /** The same for a transaction that the application opened and that has no mark: it must have written something. */
-  async completeByHand(tx: Tx, key: string, completion: Completion): Promise<void> {
-    await this.#send(tx, this.#statements.completeByHand(key, completion))
+  async completeByHand(tx: unknown, key: string, completion: Completion): Promise<void> {
+    await this.#send(tx, this.#statements.completeByHand(toCompletionValues(key, completion)))
   }
 
-  sessionEnd(tx: Tx): Promise<void> | undefined {
+  sessionEnd(tx: unknown): Promise<void> | undefined {
     return this.#client.sessionEnd?.(tx)
   }
 
-  needsRenewal(options: Options | undefined): boolean {
+  needsRenewal(options: unknown): boolean {
     return options !== undefined || !this.#admitsRenewals
   }
 
@@ -103,22 +133,22 @@ export class PostgresTransactionStatements<Tx, Options> implements Transactions<
     return !isRefusedStatement(error) || findSqlState(error) === STATEMENT_COMPLETION_UNKNOWN
   }
 
-  async #send(tx: Tx, statement: Statement, run = this.#client.run): Promise<unknown> {
+  async #send(tx: unknown, statement: Statement, run = this.#client.run, isTaken = NEVER): Promise<unknown> {
     try {
       return await run.call(this.#client, tx, statement)
     } catch (thrown) {
-      const error = redactStatementError(thrown)
-      const translated = storeError(error, this.#schema)
-      throw OURS.has(translated.code) ? translated : error
+      if (thrown instanceof PostgresStoreError) throw thrown
+      if (isTaken(thrown)) throw operationTakenError(redactStatementError(thrown))
+      const error = storeError(thrown, this.#schema)
+      throw OURS.has(error.code) ? error : error.cause
     }
   }
 }
 
+const NEVER = (_error: unknown) => false
+
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const STATEMENT_COMPLETION_UNKNOWN = '40003'
-
-/** `unique_violation`: the record is there. `lock_not_available`: a command of a claimed run is writing it. */
-const TAKEN: ReadonlySet<string | null> = new Set(['23505', '55P03'])
 
 const OURS: ReadonlySet<PostgresStoreErrorCode> = new Set([
   'schema_missing',

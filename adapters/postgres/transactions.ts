@@ -1,6 +1,6 @@
-import type { Unclaimed } from '../../src/core/index.js'
 import { hasTransactionAndRun, type TxOfFunctions, toIsolationSql } from '../sql/clients.js'
 import {
+  COMMIT,
   canPipeline,
   isDemoted,
   isPool,
@@ -11,11 +11,11 @@ import {
   type SentStatement,
   sendOnConnection,
   sendPipelined,
+  tryRollback,
   watchErrorsFromStart,
 } from './client.js'
 import { isLostConnection, PostgresStoreError } from './errors.js'
-import { type Row, readCommandReply, readFenceReply, readLookReply } from './reply.js'
-import type { Statement, Statements } from './statements.js'
+import type { Statement } from './sql.js'
 
 /** How a client other than `pg` opens transactions and runs statements in them. */
 export interface PostgresTransactions<Tx, Options = unknown> {
@@ -63,24 +63,6 @@ export const EXPECTED_TRANSACTIONS =
 
 export function areTransactions(value: unknown): value is AnyTransactions {
   return isPool(value) || hasTransactionAndRun(value)
-}
-
-/** The commands of runs whose transactions take their keys, each sent outside of a transaction. */
-export function createUnclaimedCommands(
-  send: (statement: Statement, isUrgent?: boolean) => Promise<Row>,
-  statements: Statements,
-): Unclaimed {
-  return {
-    look: async (key, looking) => readLookReply(await send(statements.look(key, looking), true)),
-
-    async fence(key, asker) {
-      const row = await send(statements.fence(key, asker, false))
-      // Above READ COMMITTED the record must be read by a statement of its own, which begins when the lock was found free.
-      return readFenceReply(row.reply === 'again' ? await send(statements.fence(key, asker, true)) : row)
-    },
-
-    withhold: async (key, own) => readCommandReply(await send(statements.withhold(key, own))),
-  }
 }
 
 /** The transactions of a pool also show when the database ends a session. Those of other clients do not. */
@@ -208,23 +190,11 @@ class ConnectionTransaction {
   }
 }
 
-const COMMIT: SentStatement = { text: 'COMMIT', values: [] }
-
 function requireResult(result: PipedResult | undefined): Exclude<PipedResult, { readonly error: unknown }> {
   if (result === undefined)
     throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
   if ('error' in result) throw result.error
   return result
-}
-
-/** Whether the rollback is certain: if not, the connection is closed, and the database rolls back. */
-async function tryRollback(connection: PostgresConnection): Promise<boolean> {
-  try {
-    await limitQuery(connection.query('ROLLBACK', []))
-    return true
-  } catch {
-    return false
-  }
 }
 
 function buildBeginSql(options: PoolTransactionOptions | undefined): string {

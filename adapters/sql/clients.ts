@@ -192,11 +192,6 @@ const ISOLATION = {
 
 const POOL_TRANSACTION_OPTIONS = { isolation: optionRules.oneOf(...Object.keys(ISOLATION)) }
 
-/** One object per statement: clients may cache templates by identity. */
-export function createTemplate(pieces: readonly string[]): TemplateStringsArray {
-  return Object.freeze(Object.assign([...pieces], { raw: Object.freeze([...pieces]) }))
-}
-
 /** Clients return `{ rows }`, the rows alone, or a list that begins with the rows; `null`: something else. */
 export function findRows(result: unknown): readonly Readonly<Record<string, unknown>>[] | null {
   const rows = isObject(result) && 'rows' in result ? result.rows : result

@@ -1,36 +1,23 @@
-import type { Answer, ListedRecord, ListedRecords, machine } from '../../src/core/index.js'
+import type { Answer, machine } from '../../src/core/index.js'
 import { OWNERSHIP_ERRORS } from './errors.js'
+import { DamagedRowError, type Row, requireIntegerColumn, requireTextColumn } from './row.js'
+import { encodeSteps, parseStepsColumn } from './steps-column.js'
 
 export type StoredRecord = machine.StoredRecord
-export type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
 
-/** A row, by the names of its columns: text as strings, numbers as integers, bytes as they are. */
-export type Row = Readonly<Record<string, unknown>>
+/** The format of rows that this version writes, and the only one that it reads. */
+export const FORMAT = 1
 
-/** The columns of a record, but those that a store adds. */
-interface RecordColumns {
-  readonly state: StoredRecord['state']
-  readonly token: string
-  readonly fingerprint: string | null
-  readonly attempt: number
-  readonly uncertain: 0 | 1
-  readonly lease_until: number | null
-  readonly expires_at: number
-  readonly status: number | null
-  /** The reason phrase and the headers of the answer, as JSON. */
-  readonly head: string | null
-  readonly body: Uint8Array | null
-}
+/** The columns that are written with each change of a record. */
+export type RecordColumns = ReturnType<typeof toRecordColumns>
 
-/** A column has a value that no version of the library writes. The message contains no value. */
-export class DamagedRowError extends Error {
-  constructor(column: string) {
-    super(`its column ${column} is damaged`)
-  }
-}
+/** Their names, in the order in which `toRecordColumns` has them. */
+export const RECORD_COLUMNS = [
+  ...(['state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'] as const),
+  ...(['status', 'head', 'body', 'steps'] as const),
+]
 
-/** Without the steps. */
-export function toRecordColumns(record: StoredRecord): RecordColumns {
+export function toRecordColumns(record: StoredRecord) {
   const { state, token, fingerprint, attempt, expiresAt } = record
   return {
     state,
@@ -41,79 +28,128 @@ export function toRecordColumns(record: StoredRecord): RecordColumns {
     lease_until: state === 'in-flight' ? record.leaseUntil : null,
     expires_at: expiresAt,
     ...(state === 'completed' ? toAnswerColumns(record.answer) : NO_ANSWER),
+    steps: encodeSteps(record),
   }
 }
 
 const NO_ANSWER = { status: null, head: null, body: null }
 
-/** The head as JSON, which escapes U+0000 and lone surrogates: a database's text would lose them. */
-function toAnswerColumns({ status, statusMessage, headers, body }: Answer) {
-  return { status, head: JSON.stringify([statusMessage, headers]), body }
-}
-
-/**
- * The record in a row whose format is known, without its steps.
- *
- * @throws DamagedRowError
- */
-export function parseRecordRow(row: Row): StoredRecord {
-  const last = { token: requireTextColumn(row, 'token'), expiresAt: requireIntegerColumn(row, 'expires_at') }
-  const attempt = requireIntegerColumn(row, 'attempt')
-  switch (row.state) {
-    case 'in-flight': {
-      const leaseUntil = requireIntegerColumn(row, 'lease_until')
-      const uncertain = isUncertain(row)
-      return {
-        ...last,
-        state: 'in-flight',
-        fingerprint: requireTextColumn(row, 'fingerprint'),
-        attempt,
-        uncertain,
-        leaseUntil,
-      }
-    }
-    case 'completed':
-      return {
-        ...last,
-        state: 'completed',
-        fingerprint: requireTextColumn(row, 'fingerprint'),
-        attempt,
-        answer: parseAnswerColumns(row),
-      }
-    case 'failed': {
-      const uncertain = isUncertain(row)
-      const fingerprint = uncertain ? requireTextColumn(row, 'fingerprint') : null
-      return { ...last, state: 'failed', fingerprint, attempt, uncertain }
-    }
-    default:
-      throw new DamagedRowError('state')
-  }
-}
-
-function parseAnswerColumns(row: Row): Answer {
-  const { body } = row
-  if (body !== null && !(body instanceof Uint8Array)) throw new DamagedRowError('body')
-  const head = parseHead(requireTextColumn(row, 'head'))
-  if (head === null) throw new DamagedRowError('head')
-  return { status: requireIntegerColumn(row, 'status'), ...head, body }
-}
-
-export function encodeAsciiHead({ statusMessage, headers }: Pick<Answer, 'statusMessage' | 'headers'>): string {
-  return encodeAsciiJson([statusMessage, headers])
+/** `head`: the reason phrase and the headers, as JSON. */
+export function toAnswerColumns({ status, statusMessage, headers, body }: Answer) {
+  return { status, head: encodeAsciiJson([statusMessage, headers]), body }
 }
 
 /** ASCII, because the database, or the connection, may have any encoding; escaped, because a Postgres text cannot contain U+0000. */
-export function encodeAsciiJson(value: unknown): string {
+function encodeAsciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
 
-/** `null`: it is damaged. */
-export function parseHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> | null {
+export type InFlight = Extract<StoredRecord, { state: 'in-flight' }>
+
+/** @throws the store's error unless the record is in flight, and has this token. */
+export function requireOwned(
+  record: StoredRecord | null,
+  token: string,
+  StoreError: new (code: keyof typeof OWNERSHIP_ERRORS, message: string) => Error,
+): InFlight {
+  if (record?.token === token && record.state === 'in-flight') return record
+  const code = record === null ? 'record_absent' : record.token === token ? 'record_ended' : 'record_taken'
+  throw new StoreError(code, OWNERSHIP_ERRORS[code])
+}
+
+/** What a row was when it was read: it is changed only while it is still that. */
+export interface RowVersion {
+  readonly token: string
+  readonly revision: number
+  readonly expiresAt: number
+}
+
+/** What was found of a key, and when, by the database's clock. */
+export interface RecordSnapshot {
+  readonly now: number
+  /** `null`: there is none, or it has expired. */
+  readonly record: StoredRecord | null
+  /** `null`: there is no row. */
+  readonly version: RowVersion | null
+}
+
+/**
+ * A row without a token is none: the time alone. `toUnreadableError` makes the error for a record that was left unchanged.
+ *
+ * @throws the store's error `record_unreadable`.
+ */
+export function parseSnapshot(row: Row, toUnreadableError: (because: string) => Error): RecordSnapshot {
+  try {
+    const now = requireIntegerColumn(row, 'now')
+    if (row.token === null || row.token === undefined) return { now, record: null, version: null }
+    const expiresAt = requireIntegerColumn(row, 'expires_at')
+    const version = { token: String(row.token), revision: requireIntegerColumn(row, 'revision'), expiresAt }
+    if (now >= expiresAt) return { now, record: null, version }
+    if (row.format !== FORMAT) throw toUnreadableError(LATER_FORMAT)
+    return { now, record: parseRecordRow(row), version }
+  } catch (error) {
+    throw error instanceof DamagedRowError ? toUnreadableError(error.message) : error
+  }
+}
+
+const LATER_FORMAT = 'a later version of the library wrote it, in a format that this version does not know'
+
+export function buildUnreadableMessage(because: string): string {
+  return `The record cannot be read, and was left unchanged: ${because}.`
+}
+
+/** @throws DamagedRowError */
+function parseRecordRow(row: Row): StoredRecord {
+  const last = { token: requireTextColumn(row, 'token'), expiresAt: requireIntegerColumn(row, 'expires_at') }
+  const attempt = requireIntegerColumn(row, 'attempt')
+  switch (row.state) {
+    case 'in-flight': {
+      const leaseUntil = requireIntegerColumn(row, 'lease_until')
+      const fingerprint = requireTextColumn(row, 'fingerprint')
+      const { steps } = parseStepsColumn(row.steps)
+      const record = {
+        ...last,
+        state: 'in-flight',
+        fingerprint,
+        attempt,
+        uncertain: isUncertain(row),
+        leaseUntil,
+      } as const
+      return steps === undefined ? record : { ...record, steps }
+    }
+    case 'completed': {
+      const fingerprint = requireTextColumn(row, 'fingerprint')
+      return { ...last, state: 'completed', fingerprint, attempt, answer: parseAnswerColumns(row) }
+    }
+    case 'failed': {
+      const uncertain = isUncertain(row)
+      const fingerprint = uncertain ? requireTextColumn(row, 'fingerprint') : null
+      const { steps, rerun } = parseStepsColumn(row.steps)
+      const kept = { ...(steps !== undefined && { steps }), ...(rerun && { rerun }) }
+      return { ...last, state: 'failed', fingerprint, attempt, uncertain, ...kept }
+    }
+    default:
+      throw new DamagedRowError('state')
+  }
+}
+
+function isUncertain({ uncertain }: Row): boolean {
+  if (uncertain !== 0 && uncertain !== 1) throw new DamagedRowError('uncertain')
+  return uncertain === 1
+}
+
+function parseAnswerColumns(row: Row): Answer {
+  const { body } = row
+  if (body !== null && !(body instanceof Uint8Array)) throw new DamagedRowError('body')
+  return { status: requireIntegerColumn(row, 'status'), ...parseHead(requireTextColumn(row, 'head')), body }
+}
+
+function parseHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> {
   const head = parseJsonIfValid(json)
-  if (!isHead(head)) return null
+  if (!isHead(head)) throw new DamagedRowError('head')
   const [statusMessage, headers] = head
   return { statusMessage, headers }
 }
@@ -134,62 +170,4 @@ function isHead(head: unknown): head is [string, Answer['headers']] {
 
 function isPair(pair: unknown): boolean {
   return Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string')
-}
-
-/** @throws DamagedRowError */
-export function requireTextColumn(row: Row, column: string): string {
-  const value = row[column]
-  if (typeof value !== 'string') throw new DamagedRowError(column)
-  return value
-}
-
-/** @throws DamagedRowError */
-export function requireIntegerColumn(row: Row, column: string): number {
-  const value = row[column]
-  if (!Number.isSafeInteger(value)) throw new DamagedRowError(column)
-  return value as number
-}
-
-/** @throws the store's error unless the record is in flight, and has this token. */
-export function requireOwned(
-  record: StoredRecord | null,
-  token: string,
-  StoreError: new (code: keyof typeof OWNERSHIP_ERRORS, message: string) => Error,
-): InFlight {
-  if (record?.token === token && record.state === 'in-flight') return record
-  const code = record === null ? 'record_absent' : record.token === token ? 'record_ended' : 'record_taken'
-  throw new StoreError(code, OWNERSHIP_ERRORS[code])
-}
-
-export const LATER_FORMAT = 'a later version of the library wrote it, in a format that this version does not know'
-
-export function buildUnreadableMessage(because: string): string {
-  return `The record cannot be read, and was left unchanged: ${because}.`
-}
-
-/** A step of a walk through rows, which names apart what cannot be read. */
-export function collectListed(
-  rows: readonly Row[],
-  keyOf: (row: Row) => string,
-  show: (row: Row) => Omit<ListedRecord, 'key'> | null,
-): Omit<ListedRecords, 'next'> {
-  const records: ListedRecord[] = []
-  const unreadable: string[] = []
-  for (const row of rows) {
-    const key = keyOf(row)
-    try {
-      const shown = show(row)
-      if (shown !== null) records.push({ key, ...shown })
-    } catch (error) {
-      if ((error as { readonly code?: unknown }).code !== 'record_unreadable') throw error
-      unreadable.push(key)
-    }
-  }
-  return unreadable.length === 0 ? { records } : { records, unreadable }
-}
-
-function isUncertain(row: Row): boolean {
-  const { uncertain } = row
-  if (uncertain !== 0 && uncertain !== 1) throw new DamagedRowError('uncertain')
-  return uncertain === 1
 }

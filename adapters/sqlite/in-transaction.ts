@@ -58,7 +58,7 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
   step(key: string, token: string, label: string): RecordedResult {
     const now = this.#records.readClockMs()
     const found = requireOwned(this.#records.find(key, now), token, SqliteStoreError)
-    this.#records.write(key, { ...found, uncertain: true }, found)
+    this.#records.write(key, { ...found, uncertain: true })
     const recorded = found.steps?.find((step) => step.label === label && step.state === 'done')
     return recorded === undefined ? null : { result: recorded.result }
   }
@@ -67,7 +67,7 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
     this.#connection.assertMarked()
     const found = requireOwned(this.#records.find(key, this.#records.readClockMs()), token, SqliteStoreError)
     const steps = machine.applyStep(found.steps, change)
-    this.#records.write(key, { ...found, steps }, found)
+    this.#records.write(key, steps === undefined ? found : { ...found, steps })
   }
 
   complete(key: string, completion: Completion, allowEmpty: boolean): void {
@@ -86,8 +86,7 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
     const now = this.#records.readClockMs()
     if (this.#sweeps > 0) this.#records.sweep(now, this.#sweeps)
     const expiresAt = now + retentionMs
-    const record = { state: 'completed', token, fingerprint, attempt, answer, expiresAt } as const
-    this.#records.write(key, record, this.#records.find(key, now))
+    this.#records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt })
   }
 
   #assertMayComplete(allowEmpty: boolean): void {
@@ -123,5 +122,5 @@ function completeRecord(records: SqliteRecords, key: string, { token, retentionM
   const found = requireOwned(records.find(key, now), token, SqliteStoreError)
   const { fingerprint, attempt } = found
   const expiresAt = now + retentionMs
-  records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt }, found)
+  records.write(key, { state: 'completed', token, fingerprint, attempt, answer, expiresAt })
 }

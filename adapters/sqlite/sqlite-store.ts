@@ -25,15 +25,15 @@ import {
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
-import { collectListed, type Row, requireIntegerColumn, type StoredRecord } from '../sql/record-columns.js'
+import type { StoredRecord } from '../sql/record-columns.js'
+import { requireIntegerColumn } from '../sql/row.js'
+import { collectListed } from '../sql/table-walks.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, SqliteTransactionStatements } from './in-transaction.js'
 import { readOptions, type SqliteStoreOptions } from './options.js'
-import { parseOptionalRow, SqliteRecords } from './records.js'
+import { parseRecordIfLive, SqliteRecords } from './records.js'
 import { WaitingLine } from './waiting-line.js'
-
-const readKeyColumn = ({ key }: Row) => String(key)
 
 /** Turns a type that is a promise into `never`. */
 type Synchronous<Value> = Value extends PromiseLike<unknown> ? never : unknown
@@ -219,8 +219,8 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
       const rows = this.#connection.queryRows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
-      const found = collectListed(rows, readKeyColumn, (row) => toListedRecord(parseOptionalRow(row, now), now))
-      return { ...found, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.key) }
+      const found = collectListed(rows, (row) => toListedRecord(parseRecordIfLive(row, now), now))
+      return { ...found, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.name) }
     })
   }
 
@@ -228,9 +228,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     return this.#read((now) => {
       const rows = this.#connection.queryRows('list', Number(from ?? '0'), ROWS_A_LIST)
       const open = rows.filter(({ state }) => state !== 'completed')
-      const found = collectListed(open, readKeyColumn, (row) =>
-        toListedRecordIfUnknown(parseOptionalRow(row, now), now),
-      )
+      const found = collectListed(open, (row) => toListedRecordIfUnknown(parseRecordIfLive(row, now), now))
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)
       return { ...found, next: last === undefined ? null : `${requireIntegerColumn(last, 'id')}` }
     })
@@ -273,7 +271,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
       const now = this.#records.readClockMs()
       const found = this.#records.find(key, now)
       const { record, reply } = command(found, now)
-      if (record !== null && record !== found) this.#records.write(key, record, found)
+      if (record !== null && record !== found) this.#records.write(key, record)
       else if (record === null && found !== null) this.#records.remove(key)
       return reply
     }

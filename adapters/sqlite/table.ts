@@ -1,27 +1,23 @@
+import { FORMAT, RECORD_COLUMNS } from '../sql/record-columns.js'
+
 /** The version of the tables. Tables of another version are not touched. */
 export const SCHEMA_VERSION = 1
-
-/** The format of rows: see `records.ts`. */
-export const FORMAT = 1
 
 /** The qualified names of the tables, for SQL: in the opened file, not in an attached one. */
 function buildTableNames(prefix: string) {
   return {
     records: `main."${prefix}records"`,
     schema: `main."${prefix}schema"`,
-    steps: `main."${prefix}steps"`,
   } as const
 }
 
 /**
- * The records, and a row with the version of the tables. The body is the last column, so that reading a row without it
- * does not read its pages. In every format, a row stops being a record once `expires_at` has passed; times are
+ * The records, and a row with the version of the tables. The bytes are in the last columns, so that reading a row without them
+ * does not read their pages. In every format, a row stops being a record once `expires_at` has passed; times are
  * milliseconds of the store's clock. The checks are those of format 1, and apply to every writer.
- *
- * Each step has a row beside its record, gone with it, whatever removes that. One with an empty label is an operator's mark.
  */
 export function schemaSql(prefix: string): string {
-  const { records, schema, steps } = buildTableNames(prefix)
+  const { records, schema } = buildTableNames(prefix)
   return `
 CREATE TABLE ${records} (
   id INTEGER PRIMARY KEY,
@@ -37,11 +33,12 @@ CREATE TABLE ${records} (
   status INTEGER,
   head TEXT,
   body BLOB,
+  steps BLOB,
   CONSTRAINT format_1 CHECK (format <> ${FORMAT} OR CASE state
     WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
       AND status IS NULL AND head IS NULL AND body IS NULL
     WHEN 'completed' THEN fingerprint IS NOT NULL AND uncertain = 0 AND lease_until IS NULL
-      AND status IS NOT NULL AND head IS NOT NULL
+      AND status IS NOT NULL AND head IS NOT NULL AND steps IS NULL
     WHEN 'failed' THEN (fingerprint IS NOT NULL) = uncertain AND lease_until IS NULL
       AND status IS NULL AND head IS NULL AND body IS NULL
     ELSE 0
@@ -50,38 +47,23 @@ CREATE TABLE ${records} (
 CREATE INDEX main."${prefix}records_expires_at" ON "${prefix}records" (expires_at);
 CREATE TABLE ${schema} (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL) STRICT;
 INSERT INTO ${schema} (id, version) VALUES (1, ${SCHEMA_VERSION});
-CREATE TABLE ${steps} (
-  key TEXT NOT NULL,
-  label TEXT NOT NULL,
-  position INTEGER NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('begun', 'done', 'undone', 'rerun')),
-  step_order INTEGER NOT NULL,
-  result BLOB,
-  PRIMARY KEY (key, label)
-) STRICT;
-CREATE TRIGGER main."${prefix}steps_gone" AFTER DELETE ON "${prefix}records" BEGIN
-  DELETE FROM "${prefix}steps" WHERE key = OLD.key;
-END;
 `
 }
 
-const WRITTEN = [
-  ...['format', 'state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'],
-  ...['status', 'head', 'body'],
-]
+const WRITTEN = ['format', ...RECORD_COLUMNS]
 
 /** Read as REAL: at an integer that no number can be, `node:sqlite` would stop, and hide the other rows. */
 const buildRealColumnSql = (column: string) => `CAST(${column} AS REAL) AS ${column}`
 
-const READ = `key, state, token, fingerprint, ${['format', 'attempt', 'uncertain', 'lease_until', 'expires_at'].map(buildRealColumnSql)}`
+const READ = `key AS name, state, token, fingerprint, ${['format', 'attempt', 'uncertain', 'lease_until', 'expires_at'].map(buildRealColumnSql)}`
 
 /** The statements on the tables; each is prepared on first use. */
 export function createTableStatements(prefix: string) {
-  const { records, schema, steps } = buildTableNames(prefix)
+  const { records, schema } = buildTableNames(prefix)
   const kept = WRITTEN.map((column) => `${column} = excluded.${column}`).join(', ')
   return {
     version: `SELECT version FROM ${schema}`,
-    read: `SELECT ${READ}, ${buildRealColumnSql('status')}, head, body FROM ${records} WHERE key = ?`,
+    read: `SELECT ${READ}, ${buildRealColumnSql('status')}, head, body, steps FROM ${records} WHERE key = ?`,
     write:
       `INSERT INTO ${records} (key, ${WRITTEN.join(', ')}) VALUES (?${', ?'.repeat(WRITTEN.length)}) ` +
       `ON CONFLICT (key) DO UPDATE SET ${kept}`,
@@ -92,10 +74,6 @@ export function createTableStatements(prefix: string) {
       `SELECT ${READ}, ${buildRealColumnSql('status')}, ` +
       `CASE WHEN body IS NULL THEN head ELSE '["",[]]' END AS head, CASE WHEN body IS NOT NULL THEN x'' END AS body ` +
       `FROM ${records} WHERE key > ? AND key < ? ORDER BY key LIMIT ?`,
-    readSteps: `SELECT label, state, ${buildRealColumnSql('step_order')}, result FROM ${steps} WHERE key = ? ORDER BY position`,
-    dropSteps: `DELETE FROM ${steps} WHERE key = ?`,
-    dropStep: `DELETE FROM ${steps} WHERE key = ? AND label = ?`,
-    writeStep: `INSERT OR REPLACE INTO ${steps} (key, label, position, state, step_order, result) VALUES (?, ?, ?, ?, ?, ?)`,
     remove: `DELETE FROM ${records} WHERE key = ?`,
     sweep: `DELETE FROM ${records} WHERE id IN (SELECT id FROM ${records} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
   } as const

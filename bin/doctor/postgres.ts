@@ -76,11 +76,15 @@ function examineRole({ is_replica, read_only }: Row): Finding {
   )
 }
 
+/** The comment on the table that is created last. */
+const REVISION_OF = `SELECT pg_catalog.substring(pg_catalog.obj_description('"{schema}".sweeps'::pg_catalog.regclass, 'pg_class'),
+  'revision ([0-9]+)') AS revision`
+
 async function examineSchemaRevision(target: PostgresTarget): Promise<Finding> {
   const [, known = ''] = /revision (\d+)/.exec(PostgresStore.schemaSql()) ?? []
   const wayOut = 'Run `once-per-key migrate`, or give the output of `once-per-key schema` to your migration tool.'
   try {
-    const [row] = await queryRows(target, `SELECT revision FROM "${target.schema}".revision_v1()`)
+    const [row] = await queryRows(target, REVISION_OF.replace('{schema}', target.schema))
     const found = `schema "${target.schema}" of revision ${row?.revision}, this version knows ${known}`
     return createFindingIfBad(
       Number(row?.revision) < Number(known),
@@ -98,17 +102,18 @@ async function examineSchemaRevision(target: PostgresTarget): Promise<Finding> {
 async function examineSweeping(target: PostgresTarget): Promise<Finding> {
   const [row] = await queryRows(
     target,
-    `SELECT (due_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '1 hour'))::pg_catalog.text AS late,
-      (due_at OPERATOR(pg_catalog.=) '-infinity')::pg_catalog.text AS never,
-      (SELECT pg_catalog.pg_size_pretty(pg_catalog.pg_total_relation_size('"${target.schema}".records'))) AS size
-      FROM "${target.schema}".sweeps`,
+    `SELECT (s.due_at OPERATOR(pg_catalog.<) ((extract(epoch FROM pg_catalog.now()) OPERATOR(pg_catalog.-) 3600)
+        OPERATOR(pg_catalog.*) 1000))::pg_catalog.text AS late,
+      (s.due_at IS NULL)::pg_catalog.text AS never,
+      pg_catalog.pg_size_pretty(pg_catalog.pg_total_relation_size('"${target.schema}".records')) AS size
+      FROM (SELECT 1) c LEFT JOIN "${target.schema}".sweeps s ON true`,
   )
-  const { late = 'true', never = 'true', size = '' } = row ?? {}
+  const { late, never, size } = row as Row
   const when = never === 'true' ? 'never swept by itself' : late === 'true' ? 'nobody has swept for an hour' : 'swept'
   const wayOut =
     'A process with `sweeps: true` (the default) sweeps once it has had a request; else call `await store.sweep()` in a job.'
   return createFindingIfBad(
-    late === 'true',
+    late !== 'false',
     'sweeping',
     `${when}; the table takes ${size}`,
     createYellowFinding,

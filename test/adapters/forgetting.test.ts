@@ -78,7 +78,7 @@ async function onPostgres(): Promise<Ground> {
     age: (key) => pool.query(`UPDATE ${records} SET format = 9, state = 'paused' WHERE name = $1`, [key]),
     copy: (copies) =>
       pool.query(
-        `${COPIES_BY_SQL(records, 'id, name', "sha256(convert_to('big:' || i, 'UTF8')), 'big:' || i")}
+        `${COPIES_BY_SQL(records, 'id, name, revision', "sha256(convert_to('big:' || i, 'UTF8')), 'big:' || i, 1")}
          FROM ${records}, generate_series(1, ${copies}) i WHERE name = 'big:0'`,
       ),
     async close() {

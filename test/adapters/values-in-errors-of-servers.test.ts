@@ -165,7 +165,7 @@ describe('Postgres', async () => {
   const FAULTS: [string, string][] = [
     ['constraint', "ALTER TABLE once_per_key.records ADD CONSTRAINT c CHECK (name NOT LIKE 'zebra%')"],
     ['type', 'ALTER TABLE once_per_key.records ALTER name TYPE bigint USING 1'],
-    ['function', 'DROP FUNCTION once_per_key.begin_v1, once_per_key.complete_v1'],
+    ['column', 'ALTER TABLE once_per_key.records DROP COLUMN revision'],
     [
       'trigger',
       `CREATE FUNCTION loud() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -224,7 +224,7 @@ test.each([
   ],
   ['a unique index', 'CREATE UNIQUE INDEX one ON once_per_key_records (state)'],
   ['a type', 'ALTER TABLE once_per_key_records RENAME COLUMN head TO tail'],
-  ['a table', 'DROP TABLE once_per_key_steps'],
+  ['a table', 'ALTER TABLE once_per_key_records RENAME TO elsewhere'],
 ])('an error of a SqliteStore shows nothing of its statements: %s', async (_name, sql) => {
   const folder = await mkdtemp(join(tmpdir(), 'once-per-key-values-'))
   const database = openDatabase(A_DRIVER, join(folder, 'records.db'))

@@ -258,7 +258,7 @@ describe('the doctor', () => {
     expect((await command(['doctor', ...at])).exitCode).toBe(0)
   })
 
-  test('finds a schema of an earlier revision, in which no claim succeeds', async () => {
+  test('finds a schema of an earlier revision', async () => {
     const server = await startPostgres(DURABLE)
     const pool = new Pool({ connectionString: server.url() })
     onTestFinished(async () => {
@@ -267,8 +267,7 @@ describe('the doctor', () => {
     })
     const at = ['--postgres', server.url()]
     await command(['migrate', ...at])
-    await pool.query(`CREATE OR REPLACE FUNCTION once_per_key.revision_v1(OUT revision text) LANGUAGE sql IMMUTABLE
-      AS $$ SELECT '0' $$`)
+    await pool.query("COMMENT ON TABLE once_per_key.sweeps IS 'once-per-key, revision 0'")
     const before = await command(['doctor', ...at])
     expect([before.exitCode, before.stdout]).toEqual([
       1,

@@ -231,9 +231,7 @@ async function books(): Promise<string> {
 
 /** Ends the lease of the dead owner, as if its time had passed. */
 async function lapse(): Promise<void> {
-  await operator.query(
-    "UPDATE once_per_key.records SET lease_until = now() - interval '1 second' WHERE state = 'in-flight'",
-  )
+  await operator.query("UPDATE once_per_key.records SET lease_until = 1 WHERE state = 'in-flight'")
 }
 
 describe.each(POINTS)('an owner that is killed $killed', ({ kill, books: expected, transfers }) => {

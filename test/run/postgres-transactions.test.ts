@@ -156,7 +156,7 @@ describe('a transaction of a run', () => {
       }),
     )
     await stalled.opened
-    await query("UPDATE once_per_key.records SET lease_until = now() - interval '1 second'")
+    await query('UPDATE once_per_key.records SET lease_until = 1')
     const heir = await once(OPERATION, (context) =>
       store.transaction(context, async (tx) => {
         await insert(tx, 'heir')

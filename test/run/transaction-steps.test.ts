@@ -63,10 +63,7 @@ function onMySql(isSealed: boolean): Opened {
         return work() as never
       }),
     effects: async () => (await mySql.query('SELECT id FROM effects ORDER BY id')).map(({ id }) => id),
-    kept: async () => {
-      const rows = await mySql.query('SELECT steps FROM once_per_key_records')
-      return rows.map(({ steps }) => Buffer.from((steps as Buffer | null) ?? []).toString('latin1')).join('|')
-    },
+    kept: async () => resultsIn(await mySql.query('SELECT steps FROM once_per_key_records')),
     taken: () => mySql.query("UPDATE once_per_key_records SET token = 'another'"),
   }
 }
@@ -82,10 +79,7 @@ function onPostgres(isSealed: boolean): Opened {
         return work() as never
       }),
     effects: async () => (await query('SELECT id FROM effects ORDER BY id')).map(({ id }) => id),
-    kept: async () => {
-      const rows = await query('SELECT result FROM once_per_key.steps')
-      return rows.map(({ result }) => Buffer.from((result as Buffer | null) ?? []).toString('latin1')).join('|')
-    },
+    kept: async () => resultsIn(await query('SELECT steps FROM once_per_key.records')),
     taken: () => query("UPDATE once_per_key.records SET token = 'another'"),
   }
 }
@@ -102,18 +96,21 @@ function onSqlite(driver: (typeof DRIVER_NAMES)[number], isSealed: boolean): Ope
         return work() as never
       }),
     effects: async () => rows('SELECT id FROM effects ORDER BY id').map(({ id }) => id),
-    kept: async () =>
-      rows("SELECT * FROM sqlite_master WHERE type = 'table' AND name LIKE '%steps'").length > 0
-        ? JSON.stringify(
-            rows('SELECT * FROM once_per_key_steps').map((row) =>
-              Object.values(row).map((value) =>
-                value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,
-              ),
-            ),
-          )
-        : '',
+    kept: async () => {
+      const [table] = rows("SELECT 1 FROM sqlite_master WHERE name = 'once_per_key_records'")
+      return table === undefined ? '' : resultsIn(rows('SELECT steps FROM once_per_key_records'))
+    },
     taken: async () => database.exec("UPDATE once_per_key_records SET token = 'another'"),
   }
+}
+
+/** The results in the column of the steps, in base 64 there. */
+function resultsIn(rows: readonly Readonly<Record<string, unknown>>[]): string {
+  const columns = rows.flatMap(({ steps }) => (steps === null ? [] : [Buffer.from(steps as Uint8Array).toString()]))
+  const results: (string | null)[] = columns.flatMap((column) =>
+    JSON.parse(column).steps.map((step: unknown[]) => step[3]),
+  )
+  return results.map((result) => Buffer.from(result ?? '', 'base64').toString('latin1')).join('|')
 }
 
 const STORES: [string, (isSealed: boolean) => Opened][] = [

@@ -46,7 +46,7 @@ async function onPostgres(): Promise<Ground> {
   const pool = new Pool({ connectionString: server.url(), max: 4 })
   const client = new PostgresStore({ pool, sweeps: false })
   await client.migrate()
-  const kept = 'format, state, token, fingerprint, attempt, uncertain, expires_at, status, head, body'
+  const kept = 'format, revision, state, token, fingerprint, attempt, uncertain, expires_at, status, head, body'
   return {
     client,
     url: server.url(),

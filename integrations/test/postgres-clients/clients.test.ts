@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { retrying } from '../../../examples/recipes/transactions/retrying.js'
 import { openStore } from '../../../test/adapters/postgres/open-store.js'
 import { startFaultProxy } from '../../../test/support/fault-proxy.js'
+import { IN_STATEMENT } from '../../../test/support/postgres-statements.js'
 import { mistakesInRecipes } from '../support/prisma-project.js'
 import type { AnyClient } from './client-on-trial.js'
 import { CLIENTS } from './clients.js'
@@ -131,7 +132,7 @@ describe.each(CLIENTS)('with %s', (_name, open) => {
         await client.query(tx, insert('e1'))
         res.status(201).json({ id: 'e1' })
         const [{ fingerprint }] = (await query(
-          "UPDATE once_per_key.records SET lease_until = now() - interval '1 s' RETURNING fingerprint",
+          'UPDATE once_per_key.records SET lease_until = 1 RETURNING fingerprint',
         )) as [{ fingerprint: string }]
         taken = await observer.begin('single-tenant:k', { ...claim, fingerprint })
       }),
@@ -340,7 +341,7 @@ describe.each(CLIENTS)('with %s', (_name, open) => {
         transaction,
         async run(tx, statement) {
           const result = await run(tx, statement)
-          if (statement.text.includes('complete_in')) void proxy[lose](WHATEVER_COMES)
+          if (statement.text.includes(IN_STATEMENT.completion)) void proxy[lose](WHATEVER_COMES)
           return result
         },
       },

@@ -7,6 +7,7 @@ import { openStore } from '../../../test/adapters/postgres/open-store.js'
 import { startFaultProxy } from '../../../test/support/fault-proxy.js'
 import { gate } from '../../../test/support/gate.js'
 import { startPgBouncer } from '../../../test/support/pgbouncer.js'
+import { IN_STATEMENT } from '../../../test/support/postgres-statements.js'
 import type { AnyClient } from './client-on-trial.js'
 import { CLIENTS } from './clients.js'
 import { type Served, serve } from './handler-on-trial.js'
@@ -274,7 +275,7 @@ export async function oneTransaction(way: 'directly' | 'through PgBouncer'): Pro
             transaction: opens,
             async run(tx, statement) {
               const result = await run(tx, statement)
-              if (isArmed && statement.text.includes('finish_v1')) void proxy[lose](WHATEVER_COMES)
+              if (isArmed && statement.text.includes(IN_STATEMENT.finish)) void proxy[lose](WHATEVER_COMES)
               return result
             },
           },

@@ -1,6 +1,6 @@
 import type { PoolConnection } from 'mysql2/promise'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Statement } from '../../../adapters/mysql/statement.js'
+import type { Statement } from '../../../adapters/mysql/sql.js'
 import { transactionByHand } from '../../support/transaction-by-hand.js'
 import { claimOf, ownOf } from '../claims.js'
 import { openPool, storeOn } from './open-store.js'

@@ -72,20 +72,30 @@ describe('the table', () => {
   })
 })
 
-test('each command is one statement', async () => {
-  const sent: string[] = []
+test('a command is one statement, and one that writes over what it has read is two', async () => {
+  let sent = 0
   const counting = storeOn({
     query: (text, values) => {
-      sent.push(/"\.(\w+)\(/.exec(text)?.[1] ?? text)
+      sent++
       return query(text, values)
     },
   })
-  await counting.begin('one', claimOf('t1'))
-  await counting.renew('one', { ...ownOf('t1'), leaseMs: 1_000 })
-  await counting.complete('one', { ...ownOf('t1'), answer: ANSWER })
-  await counting.begin('one', claimOf('t2'))
-  await counting.release('one', { ...ownOf('t2'), failedMs: 1_000 })
-  await counting.resolve('one', { token: 'o', attempt: 1, answer: null, retentionMs: 1_000 })
-  await counting.inspect('one')
-  expect(sent).toEqual(['begin_v1', 'renew_v1', 'complete_v1', 'begin_v1', 'release_v1', 'resolve_v1', 'inspect_v1'])
+  const counted = async (send: () => unknown) => {
+    const before = sent
+    await send()
+    return sent - before
+  }
+  const own = ownOf('t1')
+  const resolution = { token: 'o', attempt: 1, answer: ANSWER, retentionMs: 60_000 }
+  expect({
+    begin: await counted(() => counting.begin('one', claimOf('t1'))),
+    renew: await counted(() => counting.renew('one', { ...own, leaseMs: 1_000 })),
+    complete: await counted(() => counting.complete('one', { ...own, answer: ANSWER })),
+    replay: await counted(() => counting.begin('one', claimOf('t2'))),
+    inspect: await counted(() => counting.inspect('one')),
+    another: await counted(() => counting.begin('two', claimOf('t1'))),
+    release: await counted(() => counting.release('two', { ...own, uncertain: true, failedMs: 60_000 })),
+    resolve: await counted(() => counting.resolve('two', resolution)),
+  }).toEqual({ begin: 1, renew: 1, complete: 1, replay: 1, inspect: 1, another: 1, release: 2, resolve: 2 })
+  expect(await counting.inspect('two')).toMatchObject({ state: 'completed' })
 })

@@ -24,7 +24,7 @@ const SHAPES: Readonly<Record<string, (sqlState: string) => unknown>> = {
 }
 
 describe.each(Object.entries(SHAPES))('an error of %s', (_name, shaped) => {
-  test.each(['40001', '40P01', '3F000', 'OP004'])('shows its SQLSTATE: %s', (sqlState) => {
+  test.each(['40001', '40P01', '3F000', '42704'])('shows its SQLSTATE: %s', (sqlState) => {
     expect(findSqlState(shaped(sqlState))).toBe(sqlState)
     expect(isSerializationFailure(shaped(sqlState))).toBe(sqlState.startsWith('40'))
   })
@@ -32,8 +32,24 @@ describe.each(Object.entries(SHAPES))('an error of %s', (_name, shaped) => {
   test('is told by its meaning, and kept as the cause', () => {
     const error = shaped('3F000')
     expect(storeError(error, 'payouts')).toMatchObject({ code: 'schema_missing', cause: error })
-    expect(storeError(shaped('OP005'), 'payouts')).toMatchObject({ code: 'record_ended' })
   })
+})
+
+test.each([
+  ['record_ended', 'unrecognized configuration parameter "once_per_key.record_ended.failed"'],
+  ['read_only', 'unbekannter Konfigurationsparameter »once_per_key.read_only«'],
+  [
+    'record_taken',
+    'SELECT \'once_per_key.nothing_written\' - unrecognized configuration parameter "once_per_key.record_taken"',
+  ],
+  ['database_failed', 'unrecognized configuration parameter "once_per_key.tomorrow"'],
+  ['database_failed', 'type "money2" does not exist'],
+])('a reason that a statement raised is read from the name of a setting: %s', (code, message) => {
+  for (const cause of [
+    errorWith({ code: '42704' }, message),
+    errorWith({ cause: errorWith({ code: '42704' }, message) }),
+  ])
+    expect(storeError(cause, 's')).toMatchObject({ code })
 })
 
 test.each([

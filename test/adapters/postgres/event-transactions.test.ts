@@ -85,7 +85,7 @@ test('a redelivery goes on after the steps that an attempt has done', async () =
   expect([await deliver(), await deliver(), await deliver()]).toEqual([500, 200, 200])
   expect(charge).toHaveBeenCalledOnce()
   expect(seen).toEqual([{ id: 'ch_1' }, true, 'none', { id: 'ch_1' }, true, 'unknown'])
-  expect(await query('SELECT FROM once_per_key.steps')).toEqual([])
+  expect(await query('SELECT steps FROM once_per_key.records')).toEqual([{ steps: null }])
 })
 
 test('a step of an event commits, and the event goes on', async () => {

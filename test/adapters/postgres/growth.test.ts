@@ -12,9 +12,10 @@ const isStep = (name: string) => name.startsWith('a step')
 
 describe('in a table of a million records', () => {
   test.each([...many].filter(([name]) => !isStep(name)))(
-    '%s finds its record by the index',
+    '%s finds its record by the index alone',
     (name, { scans, blocks }) => {
-      expect(scans).toEqual(['Index Scan using records_pkey'])
+      expect(scans).not.toEqual([])
+      for (const scan of scans) expect(scan).toMatch(/^(Index Scan using|Conflict on) records_pkey$/)
       // The index is one level deeper, and a claim goes through it three times.
       expect(blocks).toBeLessThanOrEqual(2 * blocksOf(few, name))
     },

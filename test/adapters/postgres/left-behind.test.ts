@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Gate, gate } from '../../support/gate.js'
 import { inTime } from '../../support/in-time.js'
+import { IN_STATEMENT } from '../../support/postgres-statements.js'
 import { transactionByHand } from '../../support/transaction-by-hand.js'
 import { BINDINGS, type Handler } from './on-bindings.js'
 import { openPool, openStore, storeOn } from './open-store.js'
@@ -12,8 +13,10 @@ const { pool, query, url } = await openStore()
 const application = openPool(url)
 await query('CREATE TABLE effects (id text)')
 
-/** What the store has sent inside transactions, by its functions' names. */
-let sent: string[]
+type Name = keyof typeof IN_STATEMENT
+const NAMES = Object.keys(IN_STATEMENT) as Name[]
+/** What the store has sent inside transactions. */
+let sent: (Name | undefined)[]
 /** Ends the transaction that is open, as a lost connection or a time limit would, though its work still runs. */
 let limit: Gate
 beforeEach(async () => {
@@ -27,7 +30,7 @@ const store = storeOn({
   pool,
   transactions: {
     run: (tx: PoolClient, { text, values }) => {
-      sent.push(/(\w+)_v\d/.exec(text)?.[1] as string)
+      sent.push(NAMES.find((name) => text.includes(IN_STATEMENT[name])))
       return tx.query(text, [...values])
     },
     async transaction(work) {
@@ -40,7 +43,7 @@ const store = storeOn({
 const SETTINGS = { leaseMs: 4_000, maxRunMs: 60_000, storeTimeoutMs: 1_000 }
 const insert = (tx: PoolClient, id: string) => tx.query('INSERT INTO effects VALUES ($1)', [id])
 const effects = async () => (await query('SELECT id FROM effects ORDER BY id')).map(({ id }) => id)
-const records = () => query('SELECT state, uncertain FROM once_per_key.records')
+const records = () => query('SELECT state, uncertain = 1 AS uncertain FROM once_per_key.records')
 
 /** Work that is left behind: it has written, and answers as soon as it may. */
 function workLeftBehind() {
@@ -122,7 +125,7 @@ describe.each(BINDINGS)('with %s, work whose client has rejected its transaction
     expect(await inTime(send(), 10_000)).toEqual({ status: 201, id: 'paid' })
     expect(await send()).toEqual({ status: 201, id: 'paid' })
     expect(await effects()).toEqual(['paid'])
-    expect(sent).toEqual(['mark', 'mark', 'complete_in'])
+    expect(sent).toEqual(['mark', 'mark', 'completion'])
   })
 
   test('whose answer the handler does not wait for is never stored as a success', async () => {
@@ -151,7 +154,8 @@ describe.each(['transaction', 'step'] as const)('after a `%s` of the store whose
       throw new Error(noted)
     })
     await inTime(send(), 10_000)
-    expect(await query('SELECT state FROM once_per_key.steps')).toEqual([{ state: 'done' }])
+    const [{ steps }] = (await query('SELECT steps FROM once_per_key.records')) as [{ steps: Buffer }]
+    expect(JSON.parse(`${steps}`)).toMatchObject({ steps: [['note', 'done', expect.any(Number), expect.any(String)]] })
   })
 })
 

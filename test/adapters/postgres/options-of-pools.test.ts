@@ -1,5 +1,6 @@
 import { runner } from 'once-per-key/run'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
 const { pool, query, url } = await openStore()
@@ -36,3 +37,33 @@ describe.each(['assumed', 'in-transaction'] as const)('effects: %s', (effects) =
     expect(timers()).toBeLessThanOrEqual(before)
   })
 })
+
+test.each([
+  ['in one round trip', {}, 1],
+  ['one by one where the pool pipelines by itself', { pipeline: true }, 3],
+])(
+  'at a default of SERIALIZABLE, a command is a transaction at READ COMMITTED, sent %s',
+  async (_how, options, trips) => {
+    const isolated = openPool(url, { max: 1, options: '-c default_transaction_isolation=serializable', ...options })
+    onTestFinished(() => isolated.end())
+    const store = storeOn({ pool: isolated })
+    const key = `sent in ${trips}`
+    await store.begin(key, claimOf('t1')) // Its reply says what the sessions' default is.
+    const connection = await isolated.connect()
+    const query = vi.spyOn(connection, 'query')
+    connection.release()
+
+    expect(await store.begin(key, claimOf('t2'))).toMatchObject({ acquired: false })
+    expect(query).toHaveBeenCalledTimes(trips)
+    const sent = query.mock.calls.map(([each]) => (each as unknown as { text?: string }).text ?? each)
+    expect(sent.join('\n')).toMatch(/^BEGIN ISOLATION LEVEL READ COMMITTED\b.*COMMIT$/s)
+
+    const holder = await pool.connect()
+    await holder.query('BEGIN; SELECT FROM once_per_key.records FOR UPDATE')
+    const complete = async () => store.complete(key, { ...ownOf('t1'), answer: ANSWER })
+    await expect(complete()).rejects.toMatchObject({ code: 'record_locked' })
+    await holder.query('ROLLBACK')
+    holder.release()
+    expect(await complete()).toEqual({ ok: true }) // Over the same connection, on which nothing was left open.
+  },
+)

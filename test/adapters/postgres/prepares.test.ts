@@ -2,6 +2,7 @@ import { runner } from 'once-per-key/run'
 import type { Pool, PoolClient } from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startPgBouncer } from '../../support/pgbouncer.js'
+import { IN_STATEMENT } from '../../support/postgres-statements.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
@@ -31,8 +32,8 @@ async function preparedIn(pool: Pool): Promise<Prepared[]> {
 }
 
 /** As many calls as of statements that are prepared once. */
-async function callsOf(pool: Pool, routine: string): Promise<number[]> {
-  return (await preparedIn(pool)).filter(({ statement }) => statement.includes(routine)).map(({ calls }) => calls)
+async function callsOf(pool: Pool, words: string): Promise<number[]> {
+  return (await preparedIn(pool)).filter(({ statement }) => statement.includes(words)).map(({ calls }) => calls)
 }
 
 test('each command is prepared once for a connection, and then only called', async () => {
@@ -42,8 +43,8 @@ test('each command is prepared once for a connection, and then only called', asy
     await store.begin(key, claimOf('t1'))
     await store.complete(key, { ...ownOf('t1'), answer: ANSWER })
   }
-  expect(await callsOf(pool, 'begin_v1')).toEqual([3])
-  expect(await callsOf(pool, 'complete_v1')).toEqual([3])
+  expect(await callsOf(pool, IN_STATEMENT.begin)).toEqual([3])
+  expect(await callsOf(pool, IN_STATEMENT.complete)).toEqual([3])
   for (const { name } of await preparedIn(pool)) expect(name).toMatch(/^once_per_key_[0-9a-f]{16}$/)
 })
 
@@ -54,11 +55,11 @@ test('by default nothing is prepared', async () => {
 })
 
 test.each([
-  ['in-transaction', ['enter_v1', 'finish_v1']],
-  ['declared', ['mark_v1', 'complete_in_v1']],
-] satisfies [effects: 'in-transaction' | 'declared', routines: string[]][])(
+  ['in-transaction', [IN_STATEMENT.enter, IN_STATEMENT.finish]],
+  ['declared', [IN_STATEMENT.mark, IN_STATEMENT.completion]],
+] satisfies [effects: 'in-transaction' | 'declared', statements: string[]][])(
   'effects: %s: the statements that go with BEGIN and COMMIT are prepared too',
-  async (effects, routines) => {
+  async (effects, ours) => {
     const application = single()
     const store = storeOn({ pool: single(), transactions: application, prepares: true })
     const once = runner({ store, name: effects, effects })
@@ -74,7 +75,7 @@ test.each([
     await expect(pay('b')).rejects.toMatchObject({ code: 'nothing_written' })
     await pay('c', "INSERT INTO effects VALUES ('c')")
     await pay('d', "INSERT INTO effects VALUES ('d')")
-    for (const routine of routines) expect(await callsOf(application, `${routine}(`), routine).toHaveLength(1)
+    for (const words of ours) expect(await callsOf(application, words), words).toHaveLength(1)
     expect(await query("SELECT id FROM effects WHERE id IN ('a', 'b', 'c', 'd') ORDER BY id")).toHaveLength(3)
     await query('TRUNCATE effects')
   },

@@ -38,10 +38,14 @@ test('a pool of two connections serves 64 requests at once, each key once', asyn
 })
 
 describe('a command that waits for another one is decided on what that has left', () => {
+  /** As commands write: neither the token nor the times have to change. */
+  const changeOf = (name: string, change: string) =>
+    `UPDATE once_per_key.records SET revision = revision + 1, ${change} WHERE name = '${name}'`
+
   /** The other one is in a transaction, over when the command waits for it. */
   async function behind<Reply>(sql: string, command: () => Promise<Reply>): Promise<Reply> {
     const holder = await pool.connect()
-    await holder.query(`BEGIN; SELECT set_config('once_per_key.token', 't1', true); ${sql}`)
+    await holder.query(`BEGIN; ${sql}`)
     let isOver = false
     const replied = command().finally(() => {
       isOver = true
@@ -56,14 +60,14 @@ describe('a command that waits for another one is decided on what that has left'
   test('a renewal behind a step keeps the record uncertain', async () => {
     await store.begin('stepped', claimOf('t1'))
     const renew = () => store.renew('stepped', { ...ownOf('t1'), leaseMs: 30_000 })
-    expect(await behind("SELECT once_per_key.step_v1('stepped', 't1', 'reserve')", renew)).toEqual({ ok: true })
+    expect(await behind(changeOf('stepped', 'uncertain = 1'), renew)).toEqual({ ok: true })
     expect(await store.inspect('stepped')).toMatchObject({ uncertain: true })
   })
 
   test('of two operators, one as fast as the other, the second is told of the first', async () => {
     await store.release('resolved', { ...ownOf('t1'), uncertain: true, failedMs: 1_000 })
     // With a retention so short that not even the expiry changes.
-    const first = "SELECT once_per_key.resolve_v1('resolved', 'o1', 1, 1, false, NULL, NULL, NULL)"
+    const first = changeOf('resolved', "token = 'o1', uncertain = 0, fingerprint = NULL")
     const second = () => store.resolve('resolved', { token: 'o2', attempt: 1, answer: ANSWER, retentionMs: 1 })
     const record = { state: 'failed', fingerprint: null, attempt: 1, uncertain: false }
     expect(await behind(first, second)).toEqual({ ok: false, record })
@@ -71,8 +75,8 @@ describe('a command that waits for another one is decided on what that has left'
 
   test('of two late completions of a record whose retention is over, the second is stale', async () => {
     await store.complete('late', { ...ownOf('t0'), answer: ANSWER })
-    await query("UPDATE once_per_key.records SET expires_at = now() - interval '1 second' WHERE name = 'late'")
-    const first = "SELECT once_per_key.complete_v1('late', 't1', 'f', 1, false, 60000, 200, '[\"\",[]]', '')"
+    await query("UPDATE once_per_key.records SET expires_at = 1 WHERE name = 'late'")
+    const first = changeOf('late', "token = 't1', status = 200, expires_at = 4102444800000")
     const second = () => store.complete('late', { ...ownOf('t2'), answer: ANSWER })
     expect(await behind(first, second)).toMatchObject({
       ok: false,
@@ -84,23 +88,31 @@ describe('a command that waits for another one is decided on what that has left'
     const own = { ...ownOf('t1'), leaseMs: 30_000, label: 'charge', result: null }
     await store.begin('marked', claimOf('t1'))
     await store.step('marked', { ...own, order: 1, state: 'begun' })
-    const [{ lease, expiry } = {}] = await query(
-      "SELECT lease_until::text AS lease, expires_at::text AS expiry FROM once_per_key.records WHERE name = 'marked'",
-    )
-    const first = `SELECT once_per_key.record_step_v1('marked', 't1', 'f', 1, false, 60000, 30000, '"charge"', 3, 'done', '1');
-      UPDATE once_per_key.records SET lease_until = '${lease}', expires_at = '${expiry}' WHERE name = 'marked'`
+    const first = changeOf('marked', `steps = '{"steps":[["charge","done",3,"MQ=="]],"rerun":false}'`)
     const second = () => store.step('marked', { ...own, order: 2, state: 'begun' })
     expect(await behind(first, second)).toEqual({ ok: true })
     expect(await store.inspect('marked')).toMatchObject({ steps: [{ label: 'charge', state: 'done' }] })
   })
 
   test('a claim behind a claim is refused', async () => {
-    const first = "SELECT once_per_key.begin_v1('claimed', 't1', 'f', 30000, 60000, 'rerun')"
+    const first = `INSERT INTO once_per_key.records
+        (id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at)
+      VALUES (sha256('claimed'), 'claimed', 1, 1, 'in-flight', 't1', 'f', 1, 0, 4102444800000, 4102444800000)`
     expect(await behind(first, () => store.begin('claimed', claimOf('t2')))).toMatchObject({
       acquired: false,
       record: { attempt: 1 },
     })
     const record = { state: 'in-flight', attempt: 1, uncertain: false }
     expect(await store.begin('claimed', claimOf('t3'))).toMatchObject({ acquired: false, record })
+  })
+
+  test('a claim of a lapsed record, behind one that looks whether a transaction holds it, takes the record over', async () => {
+    await store.begin('lapsed', claimOf('t1'))
+    await query("UPDATE once_per_key.records SET lease_until = 1 WHERE name = 'lapsed'")
+    const looks = "SELECT FROM once_per_key.records WHERE name = 'lapsed' FOR NO KEY UPDATE"
+    expect(await behind(looks, () => store.begin('lapsed', claimOf('t2')))).toMatchObject({
+      acquired: true,
+      attempt: 2,
+    })
   })
 })

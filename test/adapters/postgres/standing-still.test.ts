@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startFaultProxy } from '../../support/fault-proxy.js'
 import { gate } from '../../support/gate.js'
 import { inTime } from '../../support/in-time.js'
+import { IN_STATEMENT } from '../../support/postgres-statements.js'
 import { BINDINGS, type Handler } from './on-bindings.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
@@ -17,7 +18,7 @@ const SETTINGS = { leaseMs: 4_000, maxRunMs: 6_000, storeTimeoutMs: 1_000 }
 /** Behind `maxRunMs`, at most one more command is waited for. */
 const IN_TIME_MS = SETTINGS.maxRunMs + 3 * SETTINGS.storeTimeoutMs
 const effects = async () => (await query('SELECT id FROM effects')).map(({ id }) => id)
-const records = () => query('SELECT state, uncertain FROM once_per_key.records')
+const records = () => query('SELECT state, uncertain = 1 AS uncertain FROM once_per_key.records')
 const insert = (tx: PoolClient, id = 'paid') => tx.query('INSERT INTO effects VALUES ($1)', [id])
 const serveWith = (name: string) => BINDINGS.find(([each]) => each === name)?.[1] as (typeof BINDINGS)[number][1]
 
@@ -69,11 +70,11 @@ describe.each(['Express', 'a function'])('with %s, nobody waits beyond the limit
   const serve = serveWith(name)
 
   test.each([
-    ['the mark of a transaction', 'transaction', 'mark_v1'],
-    ['the completion in a transaction', 'transaction', 'complete_in_v1'],
-    ['the mark of a step', 'step', 'mark_v1'],
-    ['the lock of a step', 'step', 'step_v1'],
-    ['a completion by hand', 'completion by hand', 'complete_by_hand_v1'],
+    ['the mark of a transaction', 'transaction', IN_STATEMENT.mark],
+    ['the completion in a transaction', 'transaction', IN_STATEMENT.completion],
+    ['the mark of a step', 'step', IN_STATEMENT.mark],
+    ['the lock of a step', 'step', IN_STATEMENT.lockOfStep],
+    ['a completion by hand', 'completion by hand', IN_STATEMENT.completion],
   ])('for the reply to %s', async (_what, kind, statement) => {
     const behind = await behindProxy()
     const errors: unknown[] = []
@@ -115,7 +116,7 @@ describe.each(['Express', 'a function'])('with %s, nobody waits beyond the limit
       SETTINGS,
       (HANDLERS.transaction as (typeof HANDLERS)[string])({ store } as Behind),
     )
-    void proxy.hold('INSERT')
+    void proxy.hold('INSERT INTO effects')
     expect(await inTime(send(), IN_TIME_MS)).toMatchObject({ id: null })
     await inTime(idle(), IN_TIME_MS)
     expect(await records()).toEqual([{ state: 'failed', uncertain: true }])

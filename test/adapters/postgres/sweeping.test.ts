@@ -2,10 +2,10 @@ import type { StoreEvent } from 'once-per-key/core'
 import { type PostgresQuery, PostgresStoreError } from 'once-per-key/postgres'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { PostgresDatabase } from '../../../adapters/postgres/database.js'
-import { createStatements } from '../../../adapters/postgres/statements.js'
-import { sweepStepIfDue } from '../../../adapters/postgres/sweeps.js'
+import { PostgresRecordTable } from '../../../adapters/postgres/record-table.js'
 import { PoolTurns } from '../../../adapters/sql/clients.js'
 import { type SweepIntervals, SweepTimer } from '../../../adapters/sql/sweep-timer.js'
+import { TableWalks } from '../../../adapters/sql/table-walks.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { RECORDS } from '../records.js'
 import { openPool, openStore, storeOn } from './open-store.js'
@@ -14,21 +14,19 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const { store, pool, query, url } = await openStore()
 beforeEach(async () => {
-  await query('TRUNCATE once_per_key.records')
-  await query("UPDATE once_per_key.sweeps SET next_block = 0, due_at = '-infinity'")
+  await query('TRUNCATE once_per_key.records, once_per_key.sweeps')
 })
 
-const expire = (names: string) =>
-  query("UPDATE once_per_key.records SET expires_at = now() - interval '1 second' WHERE name LIKE $1", [names])
+const expire = (names: string) => query('UPDATE once_per_key.records SET expires_at = 1 WHERE name LIKE $1', [names])
 const names = async () => (await query('SELECT name FROM once_per_key.records ORDER BY name')).map(({ name }) => name)
 
 /** Rows that fill many pages, every second of them expired. */
 async function fill(rows: number): Promise<void> {
   await query(
     `INSERT INTO once_per_key.records
-       (id, name, format, state, token, fingerprint, attempt, uncertain, expires_at, status, head, body)
-     SELECT sha256(convert_to('r' || i, 'UTF8')), 'r' || i, 1, 'completed', 't', repeat('f', 64), 1, false,
-       now() + CASE WHEN i % 2 = 0 THEN interval '1 hour' ELSE interval '-1 second' END, 200, '["",[]]', '\\x00'
+       (id, name, format, revision, state, token, fingerprint, attempt, uncertain, expires_at, status, head, body)
+     SELECT sha256(convert_to('r' || i, 'UTF8')), 'r' || i, 1, 1, 'completed', 't', repeat('f', 64), 1, 0,
+       CASE WHEN i % 2 = 0 THEN 4102444800000 ELSE 1 END, 200, '["",[]]', '\\x00'
      FROM generate_series(1, $1) i`,
     [rows],
   )
@@ -40,9 +38,7 @@ describe('sweep()', () => {
       await write(store, `old ${name}`)
       await write(store, `new ${name}`)
     }
-    await query(
-      "UPDATE once_per_key.records SET lease_until = now() - interval '1 second' WHERE lease_until IS NOT NULL",
-    )
+    await query('UPDATE once_per_key.records SET lease_until = 1 WHERE lease_until IS NOT NULL')
     await expire('old %')
     expect(await store.sweep()).toBe(Object.keys(RECORDS).length)
     expect(await names()).toEqual(
@@ -90,20 +86,6 @@ describe('sweep()', () => {
   })
 })
 
-test.each([
-  ['a sweep', () => expire('gone').then(() => store.sweep()), ['"kept"']],
-  ['a DELETE by hand', () => query("DELETE FROM once_per_key.records WHERE name = 'gone'"), ['"kept"']],
-  ['a TRUNCATE', () => query('TRUNCATE once_per_key.records'), []],
-])('%s takes with a record its steps, and no others', async (_, remove, left) => {
-  for (const label of ['gone', 'kept']) {
-    await store.begin(label, claimOf('t1'))
-    await store.step(label, { ...ownOf('t1'), label, order: 1, state: 'begun', result: null, leaseMs: 30_000 })
-  }
-  await remove()
-  const labels = (await query('SELECT label FROM once_per_key.steps')).map(({ label }) => label)
-  expect(labels).toEqual(left)
-})
-
 test('an expired row is no record to any command, swept or not', async () => {
   for (const command of ['begin', 'inspect', 'resolve', 'renew'] as const) {
     await store.complete(command, { ...ownOf('t1'), answer: ANSWER })
@@ -121,13 +103,14 @@ test('an expired row is no record to any command, swept or not', async () => {
 })
 
 describe('by itself', () => {
-  const statements = createStatements('once_per_key')
   const database = new PostgresDatabase(
     { pool },
     'once_per_key',
     new PoolTurns(() => {}, 'max', PostgresStoreError),
     false,
   )
+  const table = new PostgresRecordTable(database, 'once_per_key')
+  const walks = new TableWalks(table)
   /** Of one test: its sweepers end with it. */
   let current = { isOver: false, steps: [] as Promise<unknown>[] }
   beforeEach(() => {
@@ -169,32 +152,31 @@ describe('by itself', () => {
 
   test('two never take a turn within a pause of each other', async () => {
     await fill(10_000)
-    const due = statements.sweepInTurn(1, 60_000, 60_000)
-    const rows = await Promise.all(Array.from({ length: 10 }, () => database.queryRow(due)))
-    expect(rows.map(({ turn }) => turn).sort()).toEqual([...Array(9).fill('others'), 'ours'])
+    const turns = await Promise.all(Array.from({ length: 10 }, () => table.takeSweepTurn(60_000)))
+    expect(turns.filter((turn) => turn !== null)).toEqual([{ from: '0' }])
   })
 
   test('a table that was emptied by hand, with the row of the turns, is swept on', async () => {
-    await query('TRUNCATE once_per_key.records, once_per_key.sweeps')
-    expect(await database.queryRow(statements.sweepInTurn(1, 0, 0))).toEqual({ turn: 'last', removed: '0' })
-    expect(await database.queryRow(statements.sweepInTurn(1, 0, 0))).toEqual({ turn: 'last', removed: '0' })
+    for (let turn = 0; turn < 2; turn++) {
+      await query('TRUNCATE once_per_key.records, once_per_key.sweeps')
+      await fill(1)
+      expect(await walks.sweepStretchIfDue({ pauseMs: 0, restMs: 0 })).toBe(false)
+      expect(await names()).toEqual([])
+    }
   })
 
   test('a step that fails is told of, and the next one is tried all the same', async () => {
     const failures: unknown[] = []
     const mine = current
     let tries = 0
-    const failing = {
-      async queryRow(...sent: Parameters<PostgresDatabase['queryRow']>) {
-        if (++tries === 1) throw new Error('lost')
-        const step = database.queryRow(...sent)
-        mine.steps.push(step)
-        return step
-      },
-    }
     new SweepTimer(
       {
-        step: (pace) => sweepStepIfDue(failing, statements, pace),
+        async step(pace) {
+          if (++tries === 1) throw new Error('lost')
+          const step = walks.sweepStretchIfDue(pace)
+          mine.steps.push(step)
+          return step
+        },
         isOver: () => mine.isOver,
         onFailure: (error) => failures.push(error),
       },
@@ -206,17 +188,19 @@ describe('by itself', () => {
 
   function sweeper(onTurn: () => void, hasEnded = () => false): SweepTimer {
     const mine = current
-    const telling = {
-      async queryRow(...sent: Parameters<PostgresDatabase['queryRow']>) {
-        const step = database.queryRow(...sent)
-        mine.steps.push(step)
-        const row = await step
-        if (row.turn !== 'others') onTurn()
-        return row
-      },
+    const own = new PostgresRecordTable(database, 'once_per_key')
+    const walksOfOwn = new TableWalks(own)
+    own.takeSweepTurn = async (turnMs) => {
+      const turn = await table.takeSweepTurn(turnMs)
+      if (turn !== null) onTurn()
+      return turn
     }
     const sweep = {
-      step: (pace: SweepIntervals) => sweepStepIfDue(telling, statements, pace),
+      step: (pace: SweepIntervals) => {
+        const step = walksOfOwn.sweepStretchIfDue(pace)
+        mine.steps.push(step)
+        return step
+      },
       isOver: () => mine.isOver || hasEnded(),
       onFailure: () => {},
     }
@@ -235,7 +219,7 @@ describe('a store', () => {
   ])('with `sweeps: %s` begins to sweep %i times behind its first command', async (sweeps, times) => {
     const sent: string[] = []
     const counting: PostgresQuery = (text, values) => {
-      if (text.includes('sweep')) sent.push(text)
+      if (text.includes('INSERT INTO "once_per_key".sweeps')) sent.push(text)
       return pool.query(text, values)
     }
     const store = storeOn({ query: counting, sweeps })
@@ -275,7 +259,7 @@ describe('a store', () => {
 test('the timers of a store keep no process alive', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   const before = timers()
-  const acquired = [{ reply: 'acquired', attempt: '1', uncertain: 'false' }]
+  const acquired = [{ inserted: '1' }]
   await storeOn({ query: async () => acquired, sweeps: true }).begin('k', claimOf('t1'))
   expect(timers()).toBe(before)
 })
@@ -317,7 +301,7 @@ describe('list()', () => {
     await fill(20_000)
     await query(
       `UPDATE once_per_key.records
-       SET state = 'failed', uncertain = true, status = NULL, head = NULL, body = NULL, expires_at = now() + interval '1 hour'
+       SET state = 'failed', uncertain = 1, status = NULL, head = NULL, body = NULL, expires_at = 4102444800000
        WHERE name LIKE 'r%7'`,
     )
     const found: string[] = []

@@ -1,7 +1,7 @@
 import type { Completion, IdempotencyRecord } from 'once-per-key/core'
 import type { PoolClient } from 'pg'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createStatements } from '../../../adapters/postgres/statements.js'
+import { createTransactionStatements } from '../../../adapters/postgres/transaction-statements.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { insideOf } from './inside.js'
 import { openPool, openStore } from './open-store.js'
@@ -30,7 +30,7 @@ afterEach(async () => {
 
 /** Ends the record's lease, as if time had passed. */
 function lapse(): Promise<unknown> {
-  return query("UPDATE once_per_key.records SET lease_until = now() - interval '1 second'")
+  return query('UPDATE once_per_key.records SET lease_until = 1')
 }
 
 /** Nothing of the transaction can be committed any more. */
@@ -153,7 +153,7 @@ describe.each([
   })
 
   test('where the retention of the record is over', async () => {
-    await query("UPDATE once_per_key.records SET expires_at = now() - interval '1 second'")
+    await query('UPDATE once_per_key.records SET expires_at = 1')
     await inside.mark(tx, 't1', 30_000)
     await effect()
     await expect(send()).rejects.toMatchObject({ code: 'record_absent' })
@@ -281,7 +281,7 @@ describe.each(['read committed', 'repeatable read', 'serializable'])(
   'from the completion to COMMIT, at %s,',
   (level) => {
     beforeEach(async () => {
-      await query("UPDATE once_per_key.records SET lease_until = now() - interval '1 second'")
+      await query('UPDATE once_per_key.records SET lease_until = 1')
       await tx.query(`COMMIT; BEGIN ISOLATION LEVEL ${level}`)
       await inside.mark(tx, 't1', 30_000)
       await effect()
@@ -400,6 +400,16 @@ describe('a step', () => {
   })
 })
 
+test('our statements leave the time limit for locks as the transaction has it', async () => {
+  await tx.query("SET LOCAL lock_timeout = '7s'")
+  const limit = async () => (await tx.query('SHOW lock_timeout')).rows
+  await inside.mark(tx, 't1', 30_000)
+  await inside.step(tx, 'k', 't1', 'reserve')
+  expect(await limit()).toEqual([{ lock_timeout: '7s' }])
+  await inside.complete(tx, 'k', COMPLETION)
+  expect(await limit()).toEqual([{ lock_timeout: '7s' }])
+})
+
 describe('by hand', () => {
   test('completes where something was written before, and needs no mark', async () => {
     await effect()
@@ -477,8 +487,8 @@ test('each statement stands as a template too, for clients that take those', asy
   await tx.query('COMMIT')
   expect(structuredClone(await store.inspect('k'))).toMatchObject({ state: 'completed', answer: ANSWER })
 
-  const statements = createStatements('once_per_key')
-  const [one, other] = [statements.mark('t1', 1), statements.mark('t2', 2)]
+  const { mark } = createTransactionStatements('once_per_key')
+  const [one, other] = [mark({ token: 't1', idleMs: 1 }), mark({ token: 't2', idleMs: 2 })]
   expect(one.strings).toBe(other.strings)
   expect(one.strings).toHaveLength(one.values.length + 1)
 })

@@ -10,25 +10,18 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: the fence reads what was committed before',
-    find: `const found = await records.findLastCommitted(key)
-      if (found === 'locked') return { isTaken: true, record: null, isOwn: false }`,
-    replace: 'const found = await records.find(key)',
+    find: `const found = await table.readUntaken(key)
+        if (found === 'locked') return { isTaken: true, record: null, isOwn: false }`,
+    replace: 'const found = await table.read(key)',
     check: 'S3',
   },
   {
     name: "MySQL: another attempt's success counts as one's own COMMIT",
     find: `const { record, now } = found
-      return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.token === token }`,
+        return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.token === token }`,
     replace: `const { record, now } = found
-      return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.state === 'completed' }`,
+        return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.state === 'completed' }`,
     check: 'S3',
-  },
-  {
-    name: 'MySQL: an expired record keeps its key for ever',
-    find: 'if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder, found.now))',
-    replace:
-      'if (found.version === null || found.record === null) await this.#send(open, this.#statements.placeholder(key, placeholder, found.now))',
-    check: 'L1',
   },
   {
     name: 'MySQL: a transaction takes its key from another state than it has seen',
@@ -50,10 +43,10 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: duplicates wait inside their transactions',
-    find: `const found = await this.#records.findLastCommitted(key)
+    find: `const found = await this.#table.readUntaken(key)
     if (found === 'locked') return 'locked'
     if (machine.enter(`,
-    replace: `const found = await this.#records.find(key)
+    replace: `const found = await this.#table.read(key)
     if (machine.enter(`,
     check: 'L1',
   },
@@ -72,21 +65,21 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'MySQL: a claim takes a key that is claimed',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    find: 'FROM DUAL WHERE ${MAY_WRITE}`,',
+    find: 'FROM DUAL WHERE ${MAY_WRITE}`),',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    replace: 'FROM DUAL WHERE ${IS_PRIMARY} ON DUPLICATE KEY UPDATE token = VALUES(token)`,',
+    replace: 'FROM DUAL WHERE ${IS_PRIMARY} ON DUPLICATE KEY UPDATE token = VALUES(token)`),',
     check: 'S5',
   },
   {
     name: 'MySQL: a record is written over another than was read',
-    find: "'id = ? AND token = ? AND revision = ? AND expires_at = ?'",
-    replace: "'id = ? AND (1 OR token = ? OR revision = ? OR expires_at = ?)'",
+    find: "'id = :id AND token = :seen AND revision = :revision AND expires_at = :expiresAt'",
+    replace: "'id = :id AND (1 OR token = :seen OR revision = :revision OR expires_at = :expiresAt)'",
     check: 'S5',
   },
   {
     name: 'MySQL: an owner that was taken over completes the record',
-    find: '`id = ? AND token = ? AND state = ',
-    replace: '`id = ? AND (1 OR token = ?) AND state = ',
+    find: '`id = :id AND token = :token AND state = ',
+    replace: '`id = :id AND (1 OR token = :token) AND state = ',
     check: 'S6',
   },
   {

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { FaultProxy } from '../../../test/support/fault-proxy.js'
 import type { PostgresServer } from '../../../test/support/postgres-server.js'
+import { IN_STATEMENT } from '../../../test/support/postgres-statements.js'
 import type { Choices } from '../chaos/choices.js'
 import type { Services } from './services.js'
 
@@ -27,7 +28,7 @@ const FAULTS: readonly Choice[] = [
     ({ application, tried }) => void application.dropReplyTo('COMMIT').then(() => count(tried, COMMITS_WITHOUT_REPLY)),
   ],
   ['COMMITs lost', 4, ({ application }) => void application.dropRequest('COMMIT')],
-  ['replies to completions lost', 3, ({ application }) => void application.dropReplyTo('complete_in_v1')],
+  ['replies to completions lost', 3, ({ application }) => void application.dropReplyTo(IN_STATEMENT.completion)],
   ['replies to commands lost', 3, ({ commands }, choices) => void commands.dropReplyTo(choices.one(COMMANDS))],
   ['connections of commands cut', 2, ({ commands }) => commands.reset()],
   ['connections of transactions cut', 2, ({ application }) => application.reset()],
@@ -47,7 +48,7 @@ export const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
 export const STOPPED_BACKENDS = 'backends in a transaction stopped'
 /** Of the faults. */
 export const NAMES = FAULTS.map(([name]) => name)
-const COMMANDS = ['begin_v1', 'renew_v1', 'release_v1', 'record_step_v1'] as const
+const COMMANDS = [IN_STATEMENT.begin, IN_STATEMENT.renew, IN_STATEMENT.update] as const
 const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND random() < 0.3`
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../../../test/support/fault-proxy.js'
+import { IN_STATEMENT } from '../../../test/support/postgres-statements.js'
 import type { Findings } from '../layer.js'
 import { beatsIn } from '../limits/pulse.js'
 import { sendAndWait, type Told, toldNothing } from './clients.js'
@@ -25,14 +26,14 @@ const ORDER: Order = {
 
 /** Requests whose text never reaches the database while their client waits. */
 const SWALLOWED: Readonly<Record<string, readonly [text: string, order: Partial<Order>]>> = {
-  'swallowed-completion': ['complete_in_v1', {}],
-  'swallowed-mark': ['mark_v1', {}],
+  'swallowed-completion': [IN_STATEMENT.completion, {}],
+  'swallowed-mark': [IN_STATEMENT.mark, {}],
   'swallowed-effect': ['INSERT INTO effects', { isPatient: false }],
 }
 /** A step has called somebody, and its process dies before the database has the result: the next attempt calls again. */
 const LOST_RESULT = 'lost-result'
-/** The state of a step, in the command that records its result. */
-const RESULT = 'done'
+/** The state of a step, in the JSON that records its result. */
+const RESULT = '"done"'
 
 /**
  * Orders one by one: a transaction of the handler's comes to nothing, or the database receives nothing. Whoever asks is answered

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { FaultProxy } from '../../../test/support/fault-proxy.js'
+import { IN_STATEMENT } from '../../../test/support/postgres-statements.js'
 import { beatsIn } from '../limits/pulse.js'
 import { sendAndWait, type Told, toldNothing } from './clients.js'
 import { LEASE_MS, type Order } from './order.js'
@@ -8,7 +9,7 @@ import { untilHeld } from './scenery.js'
 import type { Services } from './services.js'
 
 const PATIENCE_BEATS = beatsIn(10 * LEASE_MS)
-const COMPLETION = 'complete_in_v1'
+const COMPLETION = IN_STATEMENT.completion
 const OPEN = `SELECT count(*)::int AS transactions FROM pg_stat_activity
   WHERE xact_start IS NOT NULL AND backend_type = 'client backend' AND pid <> pg_backend_pid()`
 

@@ -3,8 +3,10 @@ import type { Mutant } from '../mutants/mutant.js'
 const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a stale owner completes in its transaction',
-    find: "AND t.token = p_token AND t.state = 'in-flight' AND now < t.expires_at;",
-    replace: "AND t.state = 'in-flight' AND now < t.expires_at;",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
+    find: 'ON CONFLICT (id) DO UPDATE SET ${set} WHERE ${OWNED}',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
+    replace: "ON CONFLICT (id) DO UPDATE SET ${set} WHERE t.state {=} 'in-flight'",
     check: 'S6',
   },
   {
@@ -34,8 +36,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a transaction in which nothing was written commits',
-    find: "'complete_in_v1', MARKED + WRITTEN)",
-    replace: "'complete_in_v1', MARKED)",
+    find: 'complete: createOwnChange(schema, COMPLETED, [...MARKED, ...WRITTEN]),',
+    replace: 'complete: createOwnChange(schema, COMPLETED, MARKED),',
     check: 'S3',
   },
   {
@@ -58,12 +60,12 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a transaction that has not taken its key commits',
-    find: `record_id, p_key, \${FORMAT}, 'completed', p_token, p_fingerprint, p_attempt, false,
-    \${afterNowSql('p_retention_ms')}, p_status, p_head, p_body
-  );`,
-    replace: `record_id, p_key, \${FORMAT}, 'completed', p_token, p_fingerprint, p_attempt, false,
-    \${afterNowSql('p_retention_ms')}, p_status, p_head, p_body
-  ) ON CONFLICT DO NOTHING;`,
+    find: `\${onConflict} RETURNING t.revision
+    )
+    SELECT CASE WHEN done.revision IS NOT NULL THEN 'ok'`,
+    replace: `ON CONFLICT DO NOTHING RETURNING t.revision
+    )
+    SELECT CASE WHEN \${toConditionsSql(checks)} THEN 'ok'`,
     check: 'S5',
   },
   {
@@ -82,8 +84,10 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a takeover on Postgres is not told the steps',
-    find: "IF step <> 'acquire' THEN\n        IF step = 'take over' THEN",
-    replace: "IF step = 'acquire again' THEN\n        IF step = 'take over' THEN",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
+    find: '${COLUMNS}, ${bodyOfOwn}, r.steps ${joined}`), read:',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
+    replace: '${COLUMNS}, ${bodyOfOwn}, NULL::pg_catalog.bytea AS steps ${joined}`), read:',
     check: 'S14',
   },
 ]

@@ -13,37 +13,17 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a failure is sent while a transaction holds its key',
-    find: `IF NOT pg_try_advisory_xact_lock_shared(lock) THEN
-      reply := 'locked';`,
-    replace: `IF false THEN
-      reply := 'locked';`,
+    find: "CASE WHEN pg_catalog.pg_try_advisory_xact_lock_shared(:lock) THEN '1'",
+    replace: "CASE WHEN pg_catalog.pg_try_advisory_xact_lock_shared(:lock) IS NOT NULL THEN '1'",
     check: 'S3',
   },
   {
     name: 'the fence reads before it has the lock',
-    find: `own := 'false';
-  IF NOT p_reads_only THEN
-    IF NOT pg_try_advisory_xact_lock_shared(lock) THEN
-      reply := 'locked';
-      RETURN;
-    ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
-      reply := 'again';
-      RETURN;
-    END IF;
-  END IF;
-\${readRecordSql(schema)}`,
-    replace: `own := 'false';
-\${readRecordSql(schema)}
-  PERFORM pg_sleep(0.2);
-  IF NOT p_reads_only THEN
-    IF NOT pg_try_advisory_xact_lock_shared(lock) THEN
-      reply := 'locked';
-      RETURN;
-    ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
-      reply := 'again';
-      RETURN;
-    END IF;
-  END IF;`,
+    find: `const { free } = await this.#database.queryRow(this.#statements.tryLock({ lock }))
+    return free === '1' ? this.read(key) : 'locked'`,
+    replace: `const found = await this.read(key)
+    const { free } = await this.#database.queryRow(this.#statements.tryLock({ lock }))
+    return free === '1' ? found : 'locked'`,
     check: 'S3',
   },
   {
@@ -54,46 +34,44 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'nobody is told of a success that was withheld',
-    find: 'n.attempt := p_attempt; n.uncertain := true;',
-    replace: 'n.attempt := p_attempt; n.uncertain := false;',
+    find: 'attempt, uncertain: true, expiresAt: now + retentionMs, } as const',
+    replace: 'attempt, uncertain: false, expiresAt: now + retentionMs, } as const',
     check: 'S5',
   },
   {
     name: 'an expired record keeps its key for ever',
-    find: "AND (now >= t.expires_at OR t.state = 'failed'",
-    replace: "AND (t.state = 'failed'",
+    find: 'if (found.record === null && found.version !== null) await this.#removeExpired(key, found.version)',
+    replace: '',
     check: 'L1',
   },
   {
     name: 'a transaction takes its key from another state than it has seen',
-    find: 'WHERE t.id = record_id AND t.token = p_seen',
-    replace: 'WHERE t.id = record_id',
+    find: 'WHERE t.token {=} :seen AND (t.expires_at',
+    replace: 'WHERE (t.expires_at',
     check: 'S5',
   },
   {
     name: "another attempt's success counts as one's own COMMIT",
-    find: 'own := (r.token = p_token)::text;',
-    replace: "own := (r.state = 'completed')::text;",
+    find: 'machine.peek(record, now).reply, isOwn: record?.token === token }',
+    replace: "machine.peek(record, now).reply, isOwn: record?.state === 'completed' }",
     check: 'S3',
   },
   {
     name: 'a transaction that its handler has begun takes the key',
-    find: "['finish_v1', MARKED + WRITTEN],",
-    replace: "['finish_v1', WRITTEN],",
+    find: 'const written = [...MARKED, ...WRITTEN]',
+    replace: 'const written = WRITTEN',
     check: 'S3',
   },
   {
     name: 'duplicates wait inside their transactions',
-    find: 'is_locked := pg_try_advisory_xact_lock(lock);',
-    replace: 'PERFORM pg_advisory_xact_lock(lock); is_locked := true;',
+    find: "CASE WHEN pg_catalog.pg_try_advisory_xact_lock(:lock) THEN '1'",
+    replace: "CASE WHEN pg_catalog.pg_advisory_xact_lock(:lock)::pg_catalog.text IS NOT NULL THEN '1'",
     check: 'L1',
   },
   {
     name: 'a serializable transaction looks for its record',
-    find: `IF current_setting('transaction_isolation') <> 'read committed' THEN
-      RETURN;
-    END IF;`,
-    replace: '',
+    find: "CASE WHEN pg_catalog.current_setting('transaction_isolation') {=} 'read committed' THEN (",
+    replace: 'CASE WHEN true THEN (',
     check: 'L1',
   },
 ]

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import { IN_STATEMENT } from '../../../test/support/postgres-statements.js'
 import type { Told } from './clients.js'
 import { MOST_TRIES, playScenes, type Scene, type Stage, untilHeld } from './scenery.js'
 
@@ -34,13 +35,24 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
   /** A retry declines while the first attempt is about to commit. */
   async 'declines-beside-a-commit'(scenery) {
     const { commands, application } = scenery.stage
-    const retry = await untilHeld('fence_v1', commands, () => scenery.ask(1, { act: 'declines' }))
-    const first = await untilHeld('finish_v1', application, () => scenery.ask(0))
+    const retry = await untilHeld(IN_STATEMENT.fence, commands, () => scenery.ask(1, { act: 'declines' }))
+    const first = await untilHeld(IN_STATEMENT.finish, application, () => scenery.ask(0))
     retry.sendOn()
     await pause(50)
     first.sendOn()
     const [{ status }, { id }] = await Promise.all([retry.answer, first.answer])
     if (id !== null) scenery.expect('S3', status !== 402, 'a retry is declined beside a transaction that got 201')
+    await scenery.askUntilTold()
+    return id !== null
+  },
+
+  /** A retry declines, and the first attempt has committed by the time that the retry looks once more. */
+  async 'declines-behind-a-commit'(scenery) {
+    const retry = await untilHeld(IN_STATEMENT.fence, scenery.stage.commands, () => scenery.ask(1, { act: 'declines' }))
+    const { id } = await scenery.ask(0)
+    retry.sendOn()
+    const { status } = await retry.answer
+    if (id !== null) scenery.expect('S3', status !== 402, 'a retry is declined behind a transaction that got 201')
     await scenery.askUntilTold()
     return id !== null
   },
@@ -58,7 +70,7 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
     const { operator } = scenery.stage
     const name = `single-tenant:${scenery.key}`
     await scenery.askUntilTold()
-    await operator.query("UPDATE once_per_key.records SET expires_at = now() - interval '1 s' WHERE name = $1", [name])
+    await operator.query('UPDATE once_per_key.records SET expires_at = 1 WHERE name = $1', [name])
     await operator.query('DELETE FROM effects WHERE key = $1', [scenery.key])
     scenery.forget()
     await scenery.askUntilTold()
@@ -70,7 +82,7 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
     const { application } = scenery.stage
     const isolation = 'repeatable read'
     await scenery.ask(0, { act: 'declines', claims: true, isolation })
-    const late = await untilHeld('enter_v1', application, () => scenery.ask(1, { isolation }))
+    const late = await untilHeld(IN_STATEMENT.enter, application, () => scenery.ask(1, { isolation }))
     const other = await scenery.ask(0, { act: 'acts outside and breaks', claims: true, isolation })
     late.sendOn()
     const { status } = await late.answer
@@ -81,8 +93,8 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
   /** Its COMMIT is lost, and another attempt has succeeded by the time that it asks. */
   async 'asks-after-a-lost-commit'(scenery) {
     const { commands, application } = scenery.stage
-    const lost = application.dropRequest('finish_v1')
-    const first = await untilHeld('fence_v1', commands, () => scenery.ask(0))
+    const lost = application.dropRequest(IN_STATEMENT.finish)
+    const first = await untilHeld(IN_STATEMENT.fence, commands, () => scenery.ask(0))
     await lost
     await scenery.askUntilTold()
     first.sendOn()
@@ -101,7 +113,7 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
   /** Duplicates of a key whose transaction is open give their connections back before they wait. */
   async 'waits-without-a-connection'(scenery) {
     const { application, operator } = scenery.stage
-    const first = await untilHeld('finish_v1', application, () => scenery.ask(0))
+    const first = await untilHeld(IN_STATEMENT.finish, application, () => scenery.ask(0))
     let areOver = false
     const duplicates = Promise.all(Array.from({ length: DUPLICATES }, () => scenery.ask(1))).finally(() => {
       areOver = true
@@ -119,8 +131,8 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
   async 'meets-a-stranger'(scenery) {
     const { application } = scenery.stage
     const [isolation, stranger] = ['serializable', `${scenery.key}-stranger`] as const
-    const first = await untilHeld('finish_v1', application, () => scenery.ask(0, { isolation }))
-    const second = await untilHeld('finish_v1', application, () => scenery.ask(1, { isolation }, stranger))
+    const first = await untilHeld(IN_STATEMENT.finish, application, () => scenery.ask(0, { isolation }))
+    const second = await untilHeld(IN_STATEMENT.finish, application, () => scenery.ask(1, { isolation }, stranger))
     first.sendOn()
     const { id } = await first.answer
     second.sendOn()

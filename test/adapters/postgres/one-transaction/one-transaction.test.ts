@@ -1,6 +1,9 @@
 import type { IdempotencyContext } from 'once-per-key'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { computeLockNumber } from '../../../../adapters/postgres/sql.js'
+import { computeRecordId } from '../../../../adapters/sql/record-table.js'
 import { gate } from '../../../support/gate.js'
+import { IN_STATEMENT } from '../../../support/postgres-statements.js'
 import { openPool, storeOn } from '../open-store.js'
 import { onDatabase } from './served.js'
 
@@ -8,6 +11,8 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 /** How long `transact.ts` pauses before it tries a lock again. */
 const FENCE_MS = 10
+/** The advisory lock of the key that all requests have. */
+const LOCK = computeLockNumber(computeRecordId('single-tenant:k'), 'once_per_key')
 
 const LEVELS = await Promise.all(
   ['read committed', 'repeatable read', 'serializable'].map(async (level) => [level, await onDatabase(level)] as const),
@@ -46,9 +51,9 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     expect(await effects()).toEqual(['e1'])
     expect(await post()).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: true })
     expect(types()).toEqual(['claimed', 'completed', 'replayed'])
-    expect(await query('SELECT state, attempt, uncertain, lease_until FROM once_per_key.records')).toEqual([
-      { state: 'completed', attempt: '1', uncertain: false, lease_until: null },
-    ])
+    expect(
+      await query('SELECT state, attempt, uncertain = 1 AS uncertain, lease_until FROM once_per_key.records'),
+    ).toEqual([{ state: 'completed', attempt: '1', uncertain: false, lease_until: null }])
   })
 
   test('another body under a completed key is refused', async () => {
@@ -411,12 +416,12 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
             res.status(201).json({ id: 'mine' })
             void proxy
               .dropRequest('COMMIT')
-              .then(() => asking.proxy.hold('fence_v1'))
+              .then(() => asking.proxy.hold(IN_STATEMENT.fence))
               .then(async (ask) => {
                 // As if another attempt had run and committed before this one asks: attempt 1 as well.
                 await query(
-                  `INSERT INTO once_per_key.records (id, name, format, state, token, fingerprint, attempt, uncertain, expires_at, status, head)
-                   VALUES (sha256('single-tenant:k'), 'single-tenant:k', 1, 'completed', 'other', 'other', 1, false, now() + interval '1 hour', 200, '["",[]]')`,
+                  `INSERT INTO once_per_key.records (id, name, format, revision, state, token, fingerprint, attempt, uncertain, expires_at, status, head)
+                   VALUES (sha256('single-tenant:k'), 'single-tenant:k', 1, 1, 'completed', 'other', 'other', 1, 0, 4102444800000, 200, '["",[]]')`,
                 )
                 ask()
               })
@@ -433,7 +438,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     const { query, effects, record } = await at()
     const { post } = await paying()
     await post()
-    await query("UPDATE once_per_key.records SET expires_at = now() - interval '1 second'")
+    await query('UPDATE once_per_key.records SET expires_at = 1')
     expect(await post({ amount: 6 })).toMatchObject({ status: 201, body: { attempt: 1, previousOutcome: 'none' } })
     expect(await effects()).toEqual(['e1', 'e1'])
     expect(await record()).toMatchObject({ state: 'completed', attempt: 1 })
@@ -443,7 +448,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     const { serve, store, insert, query, effects } = await at()
     const { post: before } = await paying()
     await before()
-    await query("UPDATE once_per_key.records SET expires_at = now() - interval '1 second'")
+    await query('UPDATE once_per_key.records SET expires_at = 1')
     const post = await serve(async (_req, res, context) => {
       await store.sweep()
       await store.transaction(context, async (tx) => {
@@ -513,7 +518,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
       const wakesUp = await leasedAndSilent()
       const { post } = await paying()
       expect(await post()).toMatchObject({ status: 409, body: { code: 'in_flight' } })
-      await query("UPDATE once_per_key.records SET lease_until = now() - interval '1 second'")
+      await query('UPDATE once_per_key.records SET lease_until = 1')
       expect(await post()).toMatchObject({ status: 201, body: { attempt: 2, previousOutcome: 'unknown' } })
       expect(await wakesUp()).toMatchObject({ status: 201, body: { attempt: 2 }, replayed: true })
       expect(await record()).toMatchObject({ state: 'completed', attempt: 2 })
@@ -536,7 +541,7 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
 
     test.each([
       [422, "token = 'another', attempt = attempt + 1"],
-      [500, "token = 'another', uncertain = false, fingerprint = NULL"],
+      [500, "token = 'another', uncertain = 0, fingerprint = NULL"],
     ])(
       'as %i and changed between look and transaction is not waited for: no later try could enter',
       async (answer, change) => {
@@ -561,11 +566,11 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     test('lapsed, and renewed by its owner while the transaction works, keeps the transaction from committing', async () => {
       const { serve, store, insert, query, effects, errors } = await at()
       const wakesUp = await leasedAndSilent()
-      await query("UPDATE once_per_key.records SET lease_until = now() - interval '1 second'")
+      await query('UPDATE once_per_key.records SET lease_until = 1')
       const post = await serve(async (_req, res, context) => {
         await store.transaction(context, async (tx) => {
           await insert(tx)
-          await query("UPDATE once_per_key.records SET lease_until = now() + interval '1 minute'")
+          await query('UPDATE once_per_key.records SET lease_until = 4102444800000')
           res.status(201).json({})
         })
       })
@@ -627,20 +632,16 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
   })
 
   test('a lock that a fence holds for an instant is tried once more', async () => {
-    const { serve, store, insert, query, pool, effects } = await at()
+    const { serve, store, insert, pool, effects } = await at()
     const post = await serve(async (_req, res, context) => {
       await store.transaction(context, async (tx) => {
         await insert(tx)
         res.status(201).json({})
       })
     })
-    const [{ lock }] = (await query(
-      `SELECT substring(pg_get_functiondef('once_per_key.enter_v1'::regproc) from 'lock CONSTANT bigint := (.*?);') AS lock`,
-    )) as [{ lock: string }]
-    const expression = lock.replace('record_id', "sha256('single-tenant:k')")
     const fence = await pool.connect()
     await fence.query('BEGIN')
-    await fence.query(`SELECT pg_advisory_xact_lock_shared(${expression})`)
+    await fence.query('SELECT pg_advisory_xact_lock_shared($1)', [LOCK])
     // The first try is refused: only then the fence ends, and after it the pause before the second.
     const pauses: (() => void)[] = []
     const original = globalThis.setTimeout
@@ -740,7 +741,8 @@ describe.each(LEVELS)('one transaction and no claim, at %s,', (level, database) 
     expect(await first).toMatchObject({ status: 201 })
     await refused.opened
     const another = await pool.connect()
-    await another.query(`BEGIN; SELECT once_per_key.enter_v1('single-tenant:k', 'another', NULL, 1, false, 60000)`)
+    await another.query('BEGIN')
+    await another.query('SELECT pg_try_advisory_xact_lock($1)', [LOCK])
     answered.open()
     expect(await duplicate).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: true })
     await another.query('ROLLBACK')

@@ -1,32 +1,62 @@
-import { PostgresStore } from 'once-per-key/postgres'
+import type { PostgresTransactions } from 'once-per-key/postgres'
 import { runner } from 'once-per-key/run'
+import type { Pool, PoolClient } from 'pg'
 import { expect, test, vi } from 'vitest'
+import { IN_STATEMENT } from '../../../support/postgres-statements.js'
+import { storeOn } from '../open-store.js'
 import { onDatabase } from './served.js'
 
-// What keeps the promise, and what only saves work: the functions of the database, with a fault in each.
+// What keeps the promise, and what only saves work: the statements inside the transaction, with a fault in each.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
-const LOCK = 'is_locked := pg_try_advisory_xact_lock(lock);'
-const NO_LOCK = 'is_locked := true;'
-/** The end of the INSERT of `finish`, which must raise. */
-const RAISES = /(-- Never ON CONFLICT DO NOTHING: COMMIT follows\.[^;]*\));/g
-const LOOKS_INSIDE = /IF current_setting\('transaction_isolation'\) <> 'read committed' THEN\s*RETURN;\s*END IF;/
+/** The statement that a piece of text finds, with other text in the place of some. */
+type Planting = readonly [statement: string, find: RegExp, replacement: string]
 
-type Planting = (sql: string) => string
+const NO_LOCK: readonly Planting[] = [
+  [IN_STATEMENT.enter, /pg_catalog\.pg_try_advisory_xact_lock\(/, '1 = pg_catalog.num_nonnulls('],
+]
+/** The INSERT of the last statement must raise. */
+const NO_RAISE: readonly Planting[] = [
+  [IN_STATEMENT.finish, /RETURNING t\.revision/, 'ON CONFLICT DO NOTHING RETURNING t.revision'],
+  [IN_STATEMENT.finish, /done\.revision IS NOT NULL/, 'true'],
+]
+const LOOKS_INSIDE: readonly Planting[] = [
+  [
+    IN_STATEMENT.enter,
+    /CASE WHEN pg_catalog\.current_setting\('transaction_isolation'\) \S+ 'read committed'/,
+    'CASE WHEN true',
+  ],
+]
 
-const noLock: Planting = (sql) => planted(sql, sql.replace(LOCK, NO_LOCK))
-const noRaise: Planting = (sql) => planted(sql, sql.replace(RAISES, '$1 ON CONFLICT DO NOTHING;'))
-const looksInside: Planting = (sql) => planted(sql, sql.replace(LOOKS_INSIDE, ''))
+function plantedTransactions(pool: Pool, plantings: readonly Planting[]): PostgresTransactions<PoolClient> {
+  return {
+    async transaction(work) {
+      const tx = await pool.connect()
+      try {
+        await tx.query('BEGIN')
+        await work(tx)
+        await tx.query('COMMIT')
+      } catch (error) {
+        await tx.query('ROLLBACK')
+        throw error
+      } finally {
+        tx.release()
+      }
+    },
+    run: (tx, { text, values }) => tx.query(plantings.reduce(plant, text), [...values]),
+  }
+}
 
-function planted(before: string, after: string): string {
-  expect(after).not.toBe(before)
-  return after
+function plant(text: string, [statement, find, replacement]: Planting): string {
+  if (!text.includes(statement)) return text
+  expect(text).toMatch(find)
+  return text.replace(find, replacement)
 }
 
 /** Of attempts that all begin together: how many effects there are for how many keys, and how many attempts failed. */
 async function race(level: string, keys: number, duplicates: number, plantings: readonly Planting[]) {
-  const { store, query, insert, effects, pool, application } = database[level] as Awaited<ReturnType<typeof onDatabase>>
-  await query(plantings.reduce((sql, plant) => plant(sql), PostgresStore.schemaSql()))
+  const { query, insert, effects, pool, application } = database[level] as Awaited<ReturnType<typeof onDatabase>>
+  const store = storeOn({ pool, transactions: plantedTransactions(application, plantings) })
   await query('TRUNCATE once_per_key.records, effects')
   let failed = 0
   // Each by itself, as in processes of their own: one runner would let duplicates wait for one another.
@@ -49,9 +79,9 @@ const database = Object.fromEntries(
 )
 
 test.each<[string, readonly Planting[], boolean]>([
-  ['without the lock, which only saves work', [noLock], false],
-  ['with an INSERT that does not raise, behind the lock', [noRaise], false],
-  ['without both', [noLock, noRaise], true],
+  ['without the lock, which only saves work', NO_LOCK, false],
+  ['with an INSERT that does not raise, behind the lock', NO_RAISE, false],
+  ['without both', [...NO_LOCK, ...NO_RAISE], true],
 ])('%s: are there keys that run twice?', async (_name, plantings, runTwice) => {
   const { twice, keys } = await race('read committed', 20, 4, plantings)
   expect(keys).toBe(20)
@@ -59,10 +89,10 @@ test.each<[string, readonly Planting[], boolean]>([
 })
 
 test.each(LEVELS)('the index alone holds each key to one effect, at %s', async (level) => {
-  expect(await race(level, 20, 4, [noLock])).toMatchObject({ twice: 0, keys: 20 })
+  expect(await race(level, 20, 4, NO_LOCK)).toMatchObject({ twice: 0, keys: 20 })
 })
 
 test('unrelated transactions do not abort one another at SERIALIZABLE; a look inside would make them', async () => {
   expect(await race('serializable', 80, 1, [])).toEqual({ twice: 0, keys: 80, failed: 0 })
-  expect((await race('serializable', 80, 1, [looksInside])).failed).toBeGreaterThan(0)
+  expect((await race('serializable', 80, 1, LOOKS_INSIDE)).failed).toBeGreaterThan(0)
 })

@@ -1,4 +1,4 @@
-import { hasTransactionAndRun, ignoreError, type TxOfFunctions, toIsolationSql } from '../../sql/clients.js'
+import { hasTransactionAndRun, ignoreError, type TxOfFunctions, toIsolationSql } from '../sql/clients.js'
 import {
   getCorePool,
   isDemoted,
@@ -8,8 +8,8 @@ import {
   type MySqlPool,
   type MySqlPromisePool,
   sendSql,
-} from '../connection/client.js'
-import { type Statement, toLiteralSql } from '../statement.js'
+} from './client.js'
+import { type Statement, toLiteralSql } from './sql.js'
 
 /** How a client other than `mysql2` opens transactions and runs statements in them. */
 export interface MySqlTransactions<Tx, Options = unknown> {

@@ -1,5 +1,5 @@
-import { hasLongBeenReadOnly, limitSilence, type PoolTurns } from '../../sql/clients.js'
-import { isReadOnly, MySqlStoreError } from '../errors.js'
+import { hasLongBeenReadOnly, limitSilence, type PoolTurns } from '../sql/clients.js'
+import { isReadOnly, MySqlStoreError } from './errors.js'
 
 /** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
 export interface MySqlCallbackPool {

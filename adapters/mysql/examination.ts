@@ -1,6 +1,6 @@
-import { ADVICE, MySqlStoreError } from '../errors.js'
-import { CLOCK } from '../rows/clock.js'
-import { createStatement, encodeUtf8, toLiteralSql } from '../statement.js'
+import { ADVICE, MySqlStoreError } from './errors.js'
+import { CLOCK } from './session.js'
+import { createStatement, toLiteralSql } from './sql.js'
 
 export interface SessionProperties {
   /** `max_allowed_packet`. */
@@ -33,7 +33,7 @@ export async function examineDatabase(
   const fault =
     session.version === undefined ? UNREADABLE : (findVersionFault(session.version) ?? findSessionFault(session))
   if (fault !== null) throw databaseUnsuitableError(fault)
-  const tables = (await send(toLiteralSql(ENGINES(encodeUtf8(`${prefix}records`), encodeUtf8(`${prefix}sweeps`))))) as {
+  const tables = (await send(toLiteralSql(ENGINES({ records: `${prefix}records`, sweeps: `${prefix}sweeps` })))) as {
     engine: string
     stood_at: string | null
   }[]
@@ -65,7 +65,7 @@ const VARIABLES = `SHOW SESSION VARIABLES WHERE Variable_name IN
 
 const ENGINES = createStatement(
   `SELECT CONCAT(ENGINE) AS engine, ${CLOCK} FROM information_schema.TABLES
-  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN (CONVERT(? USING utf8), CONVERT(? USING utf8))`,
+  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN (CONVERT(:records USING utf8), CONVERT(:sweeps USING utf8))`,
 )
 
 function findSessionFault(session: Readonly<Record<string, string | undefined>>): string | null {

@@ -1,5 +1,4 @@
-/** The format of rows that this version writes, and the only one that it reads. */
-export const FORMAT = 1
+import { FORMAT } from '../sql/record-columns.js'
 
 /** The revision of the tables, incremented with each change. */
 const REVISION = 1

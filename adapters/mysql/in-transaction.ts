@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import {
   type Completion,
@@ -8,12 +9,15 @@ import {
   operationTakenError,
   type RecordedResult,
   type StepChange,
-  type Transactions,
-} from '../../../src/core/index.js'
-import { findRows } from '../../sql/clients.js'
-import { isEndedByWork, NOTHING_WRITTEN_INSIDE, redactStatementError } from '../../sql/errors.js'
-import { type InFlight, type Row, requireOwned } from '../../sql/record-columns.js'
-import type { MySqlDatabase } from '../connection/database.js'
+} from '../../src/core/index.js'
+import { findRows } from '../sql/clients.js'
+import { isEndedByWork, NOTHING_WRITTEN_INSIDE, redactStatementError } from '../sql/errors.js'
+import { type InFlight, type RecordSnapshot, type RowVersion, requireOwned } from '../sql/record-columns.js'
+import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
+import type { Row } from '../sql/row.js'
+import type { SqlTransactions } from '../sql/sql-store.js'
+import { encodeSteps, hasRoomForSteps } from '../sql/steps-column.js'
+import type { MySqlDatabase } from './database.js'
 import {
   assertFits,
   findErrorNumber,
@@ -25,15 +29,12 @@ import {
   notOpenError,
   storeError,
   unmarkedError,
-} from '../errors.js'
-import { clockIsSetError, readClock } from '../rows/clock.js'
-import { decodeSteps, decodeTexts, parseFoundRow, type RecordSnapshot } from '../rows/record-row.js'
-import type { MySqlRecords } from '../rows/records.js'
-import type { Statements, Version } from '../rows/statements.js'
-import { hasRoomForSteps } from '../rows/steps-column.js'
-import { computeStatementBytes, createStatement, type Statement } from '../statement.js'
-import { type AnyTransactions, type OpenedTransactions, toOpenedTransactions } from './clients.js'
-import { countWrites, readVariable, readWrites } from './writes.js'
+} from './errors.js'
+import type { MySqlRecordTable } from './record-table.js'
+import { clockIsSetError, countWrites, readClock, readVariable, readWrites } from './session.js'
+import { computeStatementBytes, createStatement, type Statement } from './sql.js'
+import { createTransactionStatements } from './statements.js'
+import { type AnyTransactions, type OpenedTransactions, toOpenedTransactions } from './transactions.js'
 
 /**
  * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
@@ -49,7 +50,7 @@ interface TransactionMark {
   /** How many statements that write its session had been sent when it began. */
   readonly writesBefore: number
   /** Of a transaction that takes the key: what it has locked. */
-  readonly taken?: Version
+  readonly taken?: RowVersion
 }
 
 /**
@@ -62,11 +63,11 @@ interface TransactionMark {
  * @throws MySqlStoreError with one of the codes for transactions; any other database error unchanged, so that the
  * code that opened the transaction can recognise a deadlock and retry.
  */
-export class MySqlTransactionStatements implements Transactions<unknown, unknown> {
+export class MySqlTransactionStatements implements SqlTransactions {
   readonly #client: OpenedTransactions<unknown, unknown>
   readonly #database: MySqlDatabase
-  readonly #statements: Statements
-  readonly #records: MySqlRecords
+  readonly #table: MySqlRecordTable
+  readonly #statements: ReturnType<typeof createTransactionStatements>
   readonly #open = new WeakMap<object, TransactionHandle>()
   readonly #marked = new WeakMap<TransactionHandle, TransactionMark>()
   /** Whether the store has seen, over its own pool, a row that one of these transactions has locked: both use one database. */
@@ -74,11 +75,11 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
   /** Of the application's sessions, as the first transaction tells; `undefined`: there was none. */
   #isolatesSnapshots: boolean | undefined
 
-  constructor(given: AnyTransactions, database: MySqlDatabase, statements: Statements, records: MySqlRecords) {
+  constructor(given: AnyTransactions, database: MySqlDatabase, table: MySqlRecordTable, prefix: string) {
     this.#client = toOpenedTransactions(given)
     this.#database = database
-    this.#statements = statements
-    this.#records = records
+    this.#table = table
+    this.#statements = createTransactionStatements(prefix)
   }
 
   transaction(work: (tx: unknown) => Promise<void>, options: unknown): Promise<unknown> {
@@ -118,7 +119,7 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
   async step(tx: unknown, key: string, token: string, label: string): Promise<RecordedResult> {
     const open = this.#requireOpenTransaction(tx)
     const { steps } = await this.#lockOwnedWithSteps(open, key, token)
-    await this.#send(open, this.#statements.unsettle(key))
+    await this.#send(open, this.#statements.unsettle({ id: computeRecordId(key) }))
     const recorded = steps?.find((step) => step.label === label && step.state === 'done')
     return recorded === undefined ? null : { result: recorded.result }
   }
@@ -130,7 +131,8 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
     const kept = { ...found, steps: machine.applyStep(found.steps, change) }
     const bare = { ...found, steps: machine.applyStep(found.steps, { ...change, result: null }) }
     const hasRoom = hasRoomForSteps(kept, this.#database.mostBytes)
-    await this.#send(open, this.#statements.keepSteps(key, hasRoom ? kept : bare))
+    const steps = encodeSteps(hasRoom ? kept : bare)
+    await this.#send(open, this.#statements.keepSteps({ id: computeRecordId(key), steps }))
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
@@ -138,7 +140,7 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
     const open = this.#requireOpenTransaction(tx)
     await this.#assertMayComplete(open, completion.token, allowEmpty)
     await this.#lockOwned(open, key, completion.token)
-    await this.#send(open, this.#statements.completeLocked(key, completion))
+    await this.#send(open, this.#statements.completeLocked(toCompletionValues(key, completion)))
   }
 
   /**
@@ -148,13 +150,13 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
    */
   async enter(tx: unknown, key: string, entry: Entry): Promise<Entered> {
     const open = this.#requireOpenTransaction(tx)
-    const found = await this.#records.findLastCommitted(key)
+    const found = await this.#table.readUntaken(key)
     if (found === 'locked') return 'locked'
     if (machine.enter(found.record, entry, found.now) !== 'entered') return 'taken'
     const placeholder = toPlaceholderToken(entry.token)
     await this.#setMark(open, entry.token)
     try {
-      if (found.version === null) await this.#send(open, this.#statements.placeholder(key, placeholder, found.now))
+      if (found.version === null) await this.#insertPlaceholder(open, key, placeholder, found.now)
       else if (!isSame(await this.#lock(open, key, true), found.version)) return 'locked'
     } catch (error) {
       if (isDuplicate(error)) return 'locked'
@@ -170,13 +172,21 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
     return 'entered'
   }
 
+  /** A row that is only a lock. `now`: by the clock of the store's sessions. */
+  async #insertPlaceholder(open: TransactionHandle, key: string, token: string, now: number): Promise<void> {
+    const values = { id: computeRecordId(key), name: key, token, expiresAt: now + DAY_MS }
+    await this.#send(open, this.#statements.placeholder(values))
+  }
+
   /** The last one: writes the completed record over the row that it has locked. */
   async finish(tx: unknown, key: string, finish: Finish, allowEmpty: boolean): Promise<void> {
     const open = this.#requireOpenTransaction(tx)
     await this.#assertMayComplete(open, finish.token, allowEmpty)
     const taken = this.#marked.get(open)?.taken
     if (taken === undefined || !isSame(await this.#lock(open, key, false), taken)) throw operationTakenError()
-    await this.#send(open, this.#statements.finish(key, finish, taken.token))
+    const { fingerprint, attempt } = finish
+    const values = { ...toCompletionValues(key, finish), fingerprint, attempt, taken: taken.token }
+    await this.#send(open, this.#statements.finish(values))
   }
 
   /** The same for a transaction that the application opened. Whether it has written something cannot be seen. */
@@ -185,7 +195,7 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
     await this.#setMark(open, completion.token)
     await this.#assertMark(open, completion.token, notOpenError)
     await this.#lockOwned(open, key, completion.token)
-    await this.#send(open, this.#statements.completeLocked(key, completion))
+    await this.#send(open, this.#statements.completeLocked(toCompletionValues(key, completion)))
   }
 
   sessionEnd(tx: unknown): Promise<void> | undefined {
@@ -220,7 +230,7 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
 
   /** Once: the row that is a lock must be one for the store too. */
   async #assertSameDatabase(key: string, token: string): Promise<void> {
-    this.#isOneDatabase ||= (await this.#records.findLastCommitted(key)) === 'locked'
+    this.#isOneDatabase ||= (await this.#table.readUntaken(key)) === 'locked'
     if (!this.#isOneDatabase) requireOwned(null, token, MySqlStoreError)
   }
 
@@ -244,9 +254,8 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
   async #lockOwnedWithSteps(open: TransactionHandle, key: string, token: string): Promise<InFlight> {
     await this.#assertMark(open, token)
     await this.#setMark(open, token)
-    const row = await this.#readLockedRow(open, this.#statements.lockWithSteps(key))
-    const found = row === undefined ? ABSENT : parseFoundRow(decodeSteps(row))
-    return requireOwned(found.record, token, MySqlStoreError)
+    const { record } = await this.#readLocked(open, this.#statements.lockWithSteps({ id: computeRecordId(key) }))
+    return requireOwned(record, token, MySqlStoreError)
   }
 
   async #lockOwned(open: TransactionHandle, key: string, token: string): Promise<void> {
@@ -255,20 +264,23 @@ export class MySqlTransactionStatements implements Transactions<unknown, unknown
   }
 
   /** The row as last committed, without its answer and its steps. */
-  async #lock(open: TransactionHandle, key: string, atOnce: boolean): Promise<RecordSnapshot> {
-    const { lock, lockBareAtOnce } = this.#statements
-    const row = await this.#readLockedRow(open, atOnce ? lockBareAtOnce(key) : lock(key))
-    return row === undefined ? ABSENT : parseFoundRow(decodeTexts(row))
+  #lock(open: TransactionHandle, key: string, atOnce: boolean): Promise<RecordSnapshot> {
+    const lock = atOnce ? this.#statements.lockAtOnce : this.#statements.lock
+    return this.#readLocked(open, lock({ id: computeRecordId(key) }))
   }
 
-  /** A row, in a session whose clock goes. */
-  async #readLockedRow(open: TransactionHandle, sent: Statement): Promise<Row | undefined> {
+  /** A row without its body, in a session whose clock goes. */
+  async #readLocked(open: TransactionHandle, sent: Statement): Promise<RecordSnapshot> {
     const [row] = await this.#queryRows(open, sent)
-    const stoodAt = row && decodeTexts(row).stood_at
-    if (typeof stoodAt !== 'string') return row
-    const [next] = await this.#queryRows(open, readClock())
-    if (next === undefined || decodeTexts(next).stood_at === stoodAt) throw clockIsSetError()
-    return row
+    if (row === undefined) return ABSENT
+    const found = decodeTexts(row)
+    const { stood_at: stoodAt, steps } = found
+    if (typeof stoodAt === 'string') {
+      const [next] = await this.#queryRows(open, readClock())
+      if (next === undefined || decodeTexts(next).stood_at === stoodAt) throw clockIsSetError()
+    }
+    const bytes = typeof steps === 'string' ? Buffer.from(steps, 'hex') : null
+    return this.#table.parseRow({ ...found, body: null, steps: bytes })
   }
 
   async #queryRows(open: TransactionHandle, sent: Statement): Promise<readonly Readonly<Record<string, unknown>>[]> {
@@ -325,6 +337,14 @@ function computeTokenDigest(token: string): string {
   return createHash('sha256').update(token).digest('hex').slice(0, 32)
 }
 
-function isSame({ version }: RecordSnapshot, taken: Version | undefined): boolean {
+/** Some clients return text as bytes. */
+function decodeTexts(row: Row): Row {
+  const decode = (value: unknown) => (value instanceof Uint8Array ? new TextDecoder().decode(value) : value)
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, decode(value)]))
+}
+
+function isSame({ version }: RecordSnapshot, taken: RowVersion | undefined): boolean {
   return version !== null && version.token === taken?.token && version.revision === taken.revision
 }
+
+const DAY_MS = 86_400_000

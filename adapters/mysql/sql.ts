@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { createTemplate } from '../sql/clients.js'
+import { toBuffer } from '../sql/row.js'
+import { createTemplate, type SqlValue, type SqlValues, splitAtNames } from '../sql/statement.js'
 
 /** A statement for a client, in two forms: a text with `?`, and the pieces of a tagged template. */
 export interface Statement {
@@ -12,10 +13,17 @@ export interface Statement {
 /** Texts as bytes too: no character set, collation or `sql_mode` changes what they are. */
 export type StatementValue = Buffer | number | null
 
-/** `sql` with a `?` for each value, and no other question mark. */
-export function createStatement(sql: string): (...values: StatementValue[]) => Statement {
-  const strings = createTemplate(sql.split('?'))
-  return (...values) => ({ text: sql, values, strings })
+/** A statement with `:token` for the value `token`, and no question mark. */
+export function createStatement(sql: string): (values?: SqlValues) => Statement {
+  const { pieces, names } = splitAtNames(sql)
+  const strings = createTemplate(pieces)
+  const text = pieces.join('?')
+  return (values = {}) => ({ text, values: names.map((name) => encodeValue(values[name] as SqlValue)), strings })
+}
+
+function encodeValue(value: SqlValue): StatementValue {
+  if (typeof value === 'string') return encodeUtf8(value)
+  return value instanceof Uint8Array ? toBuffer(value) : value
 }
 
 /** The whole statement as a text, in which nothing must be escaped. */

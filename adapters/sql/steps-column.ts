@@ -1,6 +1,9 @@
 import { Buffer } from 'node:buffer'
-import type { StoredStep } from '../../../src/core/index.js'
-import { DamagedRowError, type Row, type StoredRecord } from '../../sql/record-columns.js'
+import type { machine, StoredStep } from '../../src/core/index.js'
+import { DamagedRowError, toBuffer } from './row.js'
+
+type StoredRecord = machine.StoredRecord
+export type StoredSteps = readonly StoredStep[] | undefined
 
 /** What the column holds, as JSON; results in base64. */
 interface StepsColumn {
@@ -13,12 +16,15 @@ interface StepsColumn {
   readonly rerun: boolean
 }
 
-/** The steps of a record, and an operator's mark; `null` if there are none. */
+/** The column of a record's steps, and of an operator's mark; `null` if there are none. */
 export function encodeSteps(record: StoredRecord): Buffer | null {
   if (record.state === 'completed') return null
-  const rerun = record.state === 'failed' && record.rerun === true
-  const steps = (record.steps ?? []).map(({ label, state, order, result }) => {
-    const bytes = result && Buffer.from(result.buffer, result.byteOffset, result.byteLength).toString('base64')
+  return encodeStepsColumn(record.steps, record.state === 'failed' && record.rerun === true)
+}
+
+export function encodeStepsColumn(recorded: StoredSteps, rerun: boolean): Buffer | null {
+  const steps = (recorded ?? []).map(({ label, state, order, result }) => {
+    const bytes = result && toBuffer(result).toString('base64')
     return [label, state, order, bytes] as const
   })
   if (steps.length === 0 && !rerun) return null
@@ -36,21 +42,20 @@ export function hasRoomForSteps(record: StoredRecord | null, mostBytes: number):
 const STEPS_SHARE = 7 / 8
 
 /**
- * The record with the steps of its row.
+ * What the column holds. No steps are `undefined`.
  *
  * @throws DamagedRowError
  */
-export function attachStepsColumn(record: StoredRecord, { steps: column }: Row): StoredRecord {
-  if (column === null || column === undefined || record.state === 'completed') return record
-  const { steps: kept, rerun } = parseStepsColumn(column)
+export function parseStepsColumn(column: unknown): { readonly steps: StoredSteps; readonly rerun: boolean } {
+  if (column === null || column === undefined) return { steps: undefined, rerun: false }
+  const { steps: kept, rerun } = parseStepsJson(column)
   const steps = kept.map(([label, state, order, result]) => {
     return { label, state, order, result: result === null ? null : Buffer.from(result, 'base64') }
   })
-  const having = steps.length === 0 ? {} : { steps }
-  return record.state === 'failed' && rerun ? { ...record, ...having, rerun: true } : { ...record, ...having }
+  return { steps: steps.length === 0 ? undefined : steps, rerun }
 }
 
-function parseStepsColumn(column: unknown): StepsColumn {
+function parseStepsJson(column: unknown): StepsColumn {
   try {
     const kept = JSON.parse(Buffer.from(column as Uint8Array).toString()) as StepsColumn
     if (kept.steps.every(isStep)) return kept

@@ -1,9 +1,6 @@
-import { hasLongBeenReadOnly, ignoreError, type PoolTurns, retryConflicts } from '../../sql/clients.js'
-import { redactStatementError } from '../../sql/errors.js'
-import type { Row } from '../../sql/record-columns.js'
-import { assertFits, isConflict, isRefusedStatement, MySqlStoreError, storeError } from '../errors.js'
-import { FREE_CLOCK } from '../rows/clock.js'
-import { type Statement, toLiteralSql } from '../statement.js'
+import { hasLongBeenReadOnly, ignoreError, type PoolTurns, retryConflicts } from '../sql/clients.js'
+import { redactStatementError } from '../sql/errors.js'
+import type { Row } from '../sql/row.js'
 import {
   hasResetOnRelease,
   isDemoted,
@@ -12,7 +9,10 @@ import {
   sendSql,
   takeConnection,
 } from './client.js'
+import { assertFits, isConflict, isDuplicate, isRefusedStatement, MySqlStoreError, storeError } from './errors.js'
 import { examineDatabase, type SessionProperties } from './examination.js'
+import { FREE_CLOCK } from './session.js'
+import { type Statement, toLiteralSql } from './sql.js'
 
 interface WriteResult {
   /** How many rows it found, or has written. */
@@ -54,13 +54,18 @@ export class MySqlDatabase {
   }
 
   /**
-   * Resolves with how many rows it found, or has written.
+   * Resolves with how many rows it found, or has written. None if there is a row already, as the unique index decides.
    *
    * @throws MySqlStoreError
    */
   async write(statement: Statement, isUrgent = false): Promise<number> {
-    const { affectedRows } = (await this.#sendWithRetries(statement, isUrgent)) as WriteResult
-    return affectedRows
+    try {
+      const { affectedRows } = (await this.#sendWithRetries(statement, isUrgent)) as WriteResult
+      return affectedRows
+    } catch (error) {
+      if (isDuplicate(error)) return 0
+      throw error
+    }
   }
 
   /** Before there are tables. @throws MySqlStoreError */

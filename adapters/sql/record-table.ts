@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto'
+import type { Claim, Completion, Ownership } from '../../src/core/index.js'
+import {
+  buildUnreadableMessage,
+  parseSnapshot,
+  type RecordSnapshot,
+  type RowVersion,
+  type StoredRecord,
+  toAnswerColumns,
+  toRecordColumns,
+} from './record-columns.js'
+import type { Row } from './row.js'
+import type { RecordTable } from './row-store.js'
+import type { SqlValues } from './statement.js'
+import type { ListedStretch, SweptStretch, WalkedTable } from './table-walks.js'
+
+/** The statements that both databases with a server have, each with the values that it names. */
+export type RecordStatements<Statement> = Readonly<
+  Record<
+    'read' | 'readShown' | 'readUnlocked' | 'insert' | 'update' | 'remove' | 'renew' | 'complete',
+    (values: SqlValues) => Statement
+  >
+>
+
+/** Sends statements, each a transaction of its own. `isUrgent`: late, it is worth nothing. */
+export interface StatementSender<Statement> {
+  /** How many bytes a statement may have. */
+  readonly mostBytes: number
+  queryRows(statement: Statement, isUrgent?: boolean): Promise<readonly Row[]>
+  /** Resolves with how many rows were written: none of those that would be there twice. */
+  write(statement: Statement, isUrgent?: boolean): Promise<number>
+}
+
+/** The records in a table of a database with a server: what `RowStore` needs, by the statements of a dialect. */
+export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTable {
+  readonly #sender: StatementSender<Statement>
+  readonly #statements: RecordStatements<Statement>
+
+  constructor(sender: StatementSender<Statement>, statements: RecordStatements<Statement>) {
+    this.#sender = sender
+    this.#statements = statements
+  }
+
+  abstract claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot>
+  abstract readUntaken(key: string): Promise<RecordSnapshot | 'locked'>
+  abstract listStretch(from: string | null, prefix: string | null): Promise<ListedStretch>
+  abstract sweepStretch(from: string | null): Promise<SweptStretch>
+  abstract takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null>
+  abstract passSweepTurn(from: string | null, pauseMs: number): Promise<void>
+  abstract isLocked(error: unknown): boolean
+  abstract createError(code: 'contended' | 'record_unreadable', message: string): Error
+  /** The columns as `parseSnapshot` reads them. Throws if the row is not to be trusted. */
+  protected abstract toColumns(row: Row): Row
+
+  get mostBytes(): number {
+    return this.#sender.mostBytes
+  }
+
+  async read(key: string, fingerprint?: string, isUrgent = false): Promise<RecordSnapshot> {
+    const { read, readShown } = this.#statements
+    const id = computeRecordId(key)
+    const sent = fingerprint === undefined ? read({ id }) : readShown({ id, fingerprint })
+    const [row = {}] = await this.#sender.queryRows(sent, isUrgent)
+    return this.parseRow(row)
+  }
+
+  async readUnlocked(key: string, isUrgent = true): Promise<RecordSnapshot | 'locked'> {
+    try {
+      const sent = this.#statements.readUnlocked({ id: computeRecordId(key) })
+      const [row] = await this.#sender.queryRows(sent, isUrgent)
+      return row === undefined ? await this.read(key, undefined, isUrgent) : this.parseRow(row)
+    } catch (error) {
+      if (this.isLocked(error)) return 'locked'
+      throw error
+    }
+  }
+
+  insert(key: string, record: StoredRecord, isUrgent: boolean): Promise<boolean> {
+    const values = { ...toRecordColumns(record), id: computeRecordId(key), name: key }
+    return this.write(this.#statements.insert(values), isUrgent)
+  }
+
+  update(key: string, record: StoredRecord, version: RowVersion, isUrgent: boolean): Promise<boolean> {
+    const values = { ...toRecordColumns(record), ...toVersionValues(key, version) }
+    return this.write(this.#statements.update(values), isUrgent)
+  }
+
+  remove(key: string, version: RowVersion, isUrgent: boolean): Promise<boolean> {
+    return this.write(this.#statements.remove(toVersionValues(key, version)), isUrgent)
+  }
+
+  renew(key: string, { token, leaseMs, retentionMs }: Ownership & { readonly leaseMs: number }): Promise<boolean> {
+    return this.write(this.#statements.renew({ id: computeRecordId(key), token, leaseMs, retentionMs }))
+  }
+
+  complete(key: string, completion: Completion): Promise<boolean> {
+    return this.write(this.#statements.complete(toCompletionValues(key, completion)))
+  }
+
+  parseRow(row: Row): RecordSnapshot {
+    const toError = (because: string) => this.createError('record_unreadable', buildUnreadableMessage(because))
+    return parseSnapshot(this.toColumns(row), toError)
+  }
+
+  protected async write(statement: Statement, isUrgent = false): Promise<boolean> {
+    return (await this.#sender.write(statement, isUrgent)) > 0
+  }
+}
+
+/** A storage key may exceed the maximum size of an index entry. */
+export function computeRecordId(key: string): Buffer {
+  return createHash('sha256').update(key).digest()
+}
+
+export function toClaimValues(key: string, { token, fingerprint, leaseMs, retentionMs }: Claim) {
+  return { id: computeRecordId(key), name: key, token, fingerprint, leaseMs, retentionMs }
+}
+
+export function toCompletionValues(key: string, { token, retentionMs, answer }: Completion) {
+  return { id: computeRecordId(key), token, retentionMs, ...toAnswerColumns(answer) }
+}
+
+function toVersionValues(key: string, { token, revision, expiresAt }: RowVersion) {
+  return { id: computeRecordId(key), seen: token, revision, expiresAt }
+}

@@ -1,0 +1,201 @@
+import {
+  type BeginReply,
+  type Claim,
+  type CommandReply,
+  type Completion,
+  type Forgetting,
+  type IdempotencyRecord,
+  machine,
+  type Ownership,
+  type Resolution,
+  type StepChange,
+  type Unclaimed,
+} from '../../src/core/index.js'
+import { KeyedQueue } from './keyed-queue.js'
+import type { RecordSnapshot, RowVersion, StoredRecord } from './record-columns.js'
+import { hasRoomForSteps } from './steps-column.js'
+
+/** The table of the records. Each method sends statements that are transactions of their own, and may be sent twice. */
+export interface RecordTable {
+  /** How many bytes a statement may have. */
+  readonly mostBytes: number
+  /** Inserts the record of a first claim; resolves with `inserted`, or with the row that is in its place. */
+  claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot>
+  /** `fingerprint`: whoever sends another one is not shown the answer. */
+  read(key: string, fingerprint?: string, isUrgent?: boolean): Promise<RecordSnapshot>
+  /** The row as last committed; `locked`: a transaction has locked it. */
+  readUnlocked(key: string): Promise<RecordSnapshot | 'locked'>
+  /** The same; `locked` also while a transaction has taken the key without a row. */
+  readUntaken(key: string): Promise<RecordSnapshot | 'locked'>
+  /** Whether there was no row. */
+  insert(key: string, record: StoredRecord, isUrgent: boolean): Promise<boolean>
+  /** Whether the row was still of this version. */
+  update(key: string, record: StoredRecord, version: RowVersion, isUrgent: boolean): Promise<boolean>
+  remove(key: string, version: RowVersion, isUrgent: boolean): Promise<boolean>
+  /** Whether the token's own row was in flight, and has a new lease. */
+  renew(key: string, terms: Ownership & { readonly leaseMs: number }): Promise<boolean>
+  /** Whether the token's own row was in flight, and is completed. */
+  complete(key: string, completion: Completion): Promise<boolean>
+  isLocked(error: unknown): boolean
+  createError(code: 'contended', message: string): Error
+}
+
+/** A command of the machine, on a record and the database's time. */
+type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Change<Reply>
+
+const MOST_TURNS = 20
+const CONTENDED = 'The record changed repeatedly while this command tried to change it.'
+
+/**
+ * The commands of the machine on the rows of a table. A row is read plainly, the machine decides, and the row is written only if it is
+ * still what was read; otherwise it is read again. No command waits for another one that only reads, and none leaves a transaction open.
+ */
+export class RowStore {
+  readonly #table: RecordTable
+  readonly #steps = new KeyedQueue()
+
+  constructor(table: RecordTable) {
+    this.#table = table
+  }
+
+  /** A new key takes one statement. A row that a transaction holds means that the key is in flight: it may be completing it. */
+  async begin(key: string, claim: Claim): Promise<BeginReply> {
+    const table = this.#table
+    let found: RecordSnapshot | undefined
+    try {
+      for (let turn = 0; turn < MOST_TURNS; turn++) {
+        const claimed = turn === 0 ? await table.claim(key, claim) : await table.read(key, claim.fingerprint, true)
+        if (claimed === 'inserted') return machine.begin(null, claim, 0).reply
+        found = claimed
+        const { record, reply } = machine.begin(found.record, claim, found.now)
+        if (isLapsed(found) && isAboutLapse(reply)) {
+          const last = await table.readUnlocked(key)
+          if (last === 'locked') return createInFlightReply(found, claim)
+          if (last.version?.revision !== found.version?.revision) continue
+        }
+        if (record === found.record || (await this.#writeIfUnchanged(key, record, found, true))) return reply
+      }
+    } catch (error) {
+      if (table.isLocked(error)) return createInFlightReply(found, claim)
+      throw error
+    }
+    throw table.createError('contended', CONTENDED)
+  }
+
+  async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
+    if (await this.#table.renew(key, own)) return { ok: true }
+    return this.#change(key, (record, now) => machine.renew(record, own, now), own.fingerprint)
+  }
+
+  async complete(key: string, own: Ownership & Completion): Promise<CommandReply> {
+    if (await this.#table.complete(key, own)) return { ok: true }
+    return this.#change(key, (record, now) => machine.complete(record, own, now), own.fingerprint)
+  }
+
+  release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
+    return this.#change(key, (record, now) => machine.release(record, own, now), own.fingerprint, true)
+  }
+
+  /** A result for which there is no room is done, and not kept. */
+  step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
+    const command: Command<CommandReply> = (record, now) => {
+      const change = machine.step(record, own, now)
+      if (own.result === null || hasRoomForSteps(change.record, this.#table.mostBytes)) return change
+      return machine.step(record, { ...own, result: null }, now)
+    }
+    return this.#steps.runInTurn(key, () => this.#change(key, command, own.fingerprint))
+  }
+
+  async inspect(key: string): Promise<IdempotencyRecord | null> {
+    const { record, now } = await this.#table.read(key)
+    return machine.inspect(record, now).reply
+  }
+
+  resolve(key: string, resolution: Resolution): Promise<CommandReply> {
+    return this.#change(key, (record, now) => machine.resolve(record, resolution, now))
+  }
+
+  forget(key: string, forgetting: Forgetting): Promise<CommandReply> {
+    return this.#change(key, (record, now) => machine.forget(record, forgetting, now))
+  }
+
+  /** The commands of runs whose transactions take their keys, each outside of a transaction. */
+  createUnclaimedCommands(): Unclaimed {
+    const table = this.#table
+    return {
+      look: async (key, looking) => {
+        const found = await table.read(key, looking.fingerprint, true)
+        const looked = machine.look(found.record, looking, found.now)
+        if (found.record === null && found.version !== null) await this.#removeExpired(key, found.version)
+        if (!isLapsed(found) || looked.acquired || looked.record.state !== 'in-flight') return looked
+        if ((await table.readUnlocked(key)) !== 'locked') return looked
+        return { acquired: false, record: { ...looked.record, leaseRemainingMs: 1 } }
+      },
+
+      async fence(key, { token }) {
+        const found = await table.readUntaken(key)
+        if (found === 'locked') return { isTaken: true, record: null, isOwn: false }
+        const { record, now } = found
+        return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.token === token }
+      },
+
+      withhold: async (key, own) => {
+        try {
+          if ((await table.readUntaken(key)) === 'locked') return { ok: false, record: null }
+          return await this.#change(key, (record, now) => machine.withhold(record, own, now), own.fingerprint)
+        } catch (error) {
+          if (table.isLocked(error)) return { ok: false, record: null }
+          throw error
+        }
+      },
+    }
+  }
+
+  /** It would be in the way of the row that a transaction inserts. Whoever has locked it writes a record over it. */
+  async #removeExpired(key: string, version: RowVersion): Promise<void> {
+    try {
+      await this.#table.remove(key, version, true)
+    } catch (error) {
+      if (!this.#table.isLocked(error)) throw error
+    }
+  }
+
+  async #change<Reply>(key: string, command: Command<Reply>, fingerprint?: string, isUrgent = false): Promise<Reply> {
+    for (let turn = 0; turn < MOST_TURNS; turn++) {
+      const found = await this.#table.read(key, fingerprint, isUrgent)
+      const { record, reply } = command(found.record, found.now)
+      if (record === found.record || (await this.#writeIfUnchanged(key, record, found, isUrgent))) return reply
+    }
+    throw this.#table.createError('contended', CONTENDED)
+  }
+
+  async #writeIfUnchanged(
+    key: string,
+    record: StoredRecord | null,
+    { version }: RecordSnapshot,
+    isUrgent: boolean,
+  ): Promise<boolean> {
+    const table = this.#table
+    if (version === null) return record === null || table.insert(key, record, isUrgent)
+    return record === null ? table.remove(key, version, isUrgent) : table.update(key, record, version, isUrgent)
+  }
+}
+
+function isLapsed({ record, now }: RecordSnapshot): boolean {
+  return record?.state === 'in-flight' && now >= record.leaseUntil
+}
+
+/** It takes the record over, or shows that its owner is gone: only where no transaction holds it. */
+function isAboutLapse(reply: BeginReply): boolean {
+  return reply.acquired || reply.record.state === 'in-flight'
+}
+
+function createInFlightReply(found: RecordSnapshot | undefined, { fingerprint }: Claim): BeginReply {
+  const record = found?.record ?? null
+  const seen = {
+    fingerprint: record?.fingerprint ?? fingerprint,
+    attempt: record?.attempt ?? 1,
+    uncertain: record !== null && record.state !== 'completed' && record.uncertain,
+  }
+  return { acquired: false, record: { state: 'in-flight', ...seen, leaseRemainingMs: 1 } }
+}

@@ -1,0 +1,97 @@
+import { type ListedRecord, type ListedRecords, toListedRecord, toListedRecordIfUnknown } from '../../src/core/index.js'
+import type { RecordSnapshot } from './record-columns.js'
+import type { Row } from './row.js'
+import type { SweepIntervals } from './sweep-timer.js'
+
+/** A stretch of the table. `next`: where the next one begins; `null`: this is the last one. */
+export interface ListedStretch {
+  /** Without their answers and steps; `name` is the storage key. */
+  readonly rows: readonly Row[]
+  readonly next: string | null
+}
+
+export interface SweptStretch {
+  readonly removed: number
+  readonly next: string | null
+}
+
+/** A table that is read in stretches, so that no statement takes long. `from`: `null` for the first one. */
+export interface WalkedTable {
+  /** All rows, or those whose key begins with the prefix. */
+  listStretch(from: string | null, prefix: string | null): Promise<ListedStretch>
+  /** @throws the store's error `record_unreadable`. */
+  parseRow(row: Row): RecordSnapshot
+  /** Removes what has expired. */
+  sweepStretch(from: string | null): Promise<SweptStretch>
+  /** Takes the turn to sweep for so many milliseconds; `null`: another process has it, or it is not due. */
+  takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null>
+  passSweepTurn(from: string | null, pauseMs: number): Promise<void>
+}
+
+/** How long a process has the turn for one stretch, at most: then another one takes it. */
+const TURN_MS = 60_000
+
+export class TableWalks {
+  readonly #table: WalkedTable
+
+  constructor(table: WalkedTable) {
+    this.#table = table
+  }
+
+  listScope(scope: string, from: string | null): Promise<ListedRecords> {
+    return this.#list(from, `${scope}:`, toListedRecord)
+  }
+
+  listUnknown(from: string | null): Promise<ListedRecords> {
+    return this.#list(from, null, toListedRecordIfUnknown)
+  }
+
+  async #list(from: string | null, prefix: string | null, show: typeof toListedRecord): Promise<ListedRecords> {
+    const { rows, next } = await this.#table.listStretch(from, prefix)
+    const listed = collectListed(rows, (row) => {
+      const { record, now } = this.#table.parseRow(row)
+      return show(record, now)
+    })
+    return { ...listed, next }
+  }
+
+  /** Resolves with how many rows were removed. */
+  async sweepAll(): Promise<number> {
+    let removed = 0
+    for (let from: string | null | undefined; from !== null; ) {
+      const stretch: SweptStretch = await this.#table.sweepStretch(from ?? null)
+      removed += stretch.removed
+      from = stretch.next
+    }
+    return removed
+  }
+
+  /** One stretch of the sweep of all processes. Resolves with whether it was this one's turn, and there is more. */
+  async sweepStretchIfDue({ pauseMs, restMs }: SweepIntervals): Promise<boolean> {
+    const turn = await this.#table.takeSweepTurn(TURN_MS)
+    if (turn === null) return false
+    const { next } = await this.#table.sweepStretch(turn.from)
+    await this.#table.passSweepTurn(next, next === null ? restMs : pauseMs)
+    return next !== null
+  }
+}
+
+/** What is shown of rows. The keys of those that cannot be read are named apart. */
+export function collectListed(
+  rows: readonly Row[],
+  show: (row: Row) => Omit<ListedRecord, 'key'> | null,
+): Omit<ListedRecords, 'next'> {
+  const records: ListedRecord[] = []
+  const unreadable: string[] = []
+  for (const row of rows) {
+    const key = String(row.name)
+    try {
+      const shown = show(row)
+      if (shown !== null) records.push({ key, ...shown })
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code !== 'record_unreadable') throw error
+      unreadable.push(key)
+    }
+  }
+  return unreadable.length === 0 ? { records } : { records, unreadable }
+}
