@@ -1,5 +1,4 @@
 import { Buffer } from 'node:buffer'
-import { createHash } from 'node:crypto'
 import {
   type Completion,
   type Entered,
@@ -12,7 +11,13 @@ import {
 } from '../../src/core/index.js'
 import { findRows } from '../sql/clients.js'
 import { isEndedByWork, NOTHING_WRITTEN_INSIDE, redactStatementError } from '../sql/errors.js'
-import { type InFlight, type RecordSnapshot, type RowVersion, requireOwned } from '../sql/record-columns.js'
+import {
+  type InFlight,
+  isSameVersion,
+  type RecordSnapshot,
+  type RowVersion,
+  requireOwned,
+} from '../sql/record-columns.js'
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
 import type { Row } from '../sql/row.js'
 import type { SqlTransactions } from '../sql/sql-store.js'
@@ -32,7 +37,7 @@ import {
 } from './errors.js'
 import type { MySqlRecordTable } from './record-table.js'
 import { clockIsSetError, countWrites, readClock, readVariable, readWrites } from './session.js'
-import { computeStatementBytes, createStatement, type Statement } from './sql.js'
+import { computeStatementBytes, createStatement, type Statement, toPlaceholderToken, toSavepointName } from './sql.js'
 import { createTransactionStatements } from './statements.js'
 import { type AnyTransactions, type OpenedTransactions, toOpenedTransactions } from './transactions.js'
 
@@ -157,7 +162,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
     await this.#setMark(open, entry.token)
     try {
       if (found.version === null) await this.#insertPlaceholder(open, key, placeholder, found.now)
-      else if (!isSame(await this.#lock(open, key, true), found.version)) return 'locked'
+      else if (!isSameVersion((await this.#lock(open, key, true)).version, found.version)) return 'locked'
     } catch (error) {
       if (isDuplicate(error)) return 'locked'
       // Not to be tried again here: after a deadlock, and with `innodb_rollback_on_timeout`, the transaction is no longer open.
@@ -183,7 +188,9 @@ export class MySqlTransactionStatements implements SqlTransactions {
     const open = this.#requireOpenTransaction(tx)
     await this.#assertMayComplete(open, finish.token, allowEmpty)
     const taken = this.#marked.get(open)?.taken
-    if (taken === undefined || !isSame(await this.#lock(open, key, false), taken)) throw operationTakenError()
+    if (taken === undefined) throw operationTakenError()
+    const { version } = await this.#lock(open, key, false)
+    if (!isSameVersion(version, taken)) throw operationTakenError()
     const { fingerprint, attempt } = finish
     const values = { ...toCompletionValues(key, finish), fingerprint, attempt, taken: taken.token }
     await this.#send(open, this.#statements.finish(values))
@@ -323,28 +330,10 @@ const DOES_NOT_EXIST = 1305
 
 const SNAPSHOTS = createStatement("SHOW SESSION VARIABLES LIKE 'innodb_snapshot_isolation'")
 
-/** Its name says whose it is. */
-function toSavepointName(token: string): string {
-  return `once_per_key_${computeTokenDigest(token)}`
-}
-
-/** The token of a row that no commit shows; if one did, the row would be nobody's. */
-function toPlaceholderToken(token: string): string {
-  return `entered ${computeTokenDigest(token)}`
-}
-
-function computeTokenDigest(token: string): string {
-  return createHash('sha256').update(token).digest('hex').slice(0, 32)
-}
-
 /** Some clients return text as bytes. */
 function decodeTexts(row: Row): Row {
   const decode = (value: unknown) => (value instanceof Uint8Array ? new TextDecoder().decode(value) : value)
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, decode(value)]))
-}
-
-function isSame({ version }: RecordSnapshot, taken: RowVersion | undefined): boolean {
-  return version !== null && version.token === taken?.token && version.revision === taken.revision
 }
 
 const DAY_MS = 86_400_000

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Claim } from '../../src/core/index.js'
-import type { RecordSnapshot } from '../sql/record-columns.js'
+import { INTEGER_COLUMNS, type RecordSnapshot } from '../sql/record-columns.js'
 import { SqlRecordTable, toClaimValues } from '../sql/record-table.js'
 import { parseIntegerColumns, type Row } from '../sql/row.js'
 import type { ListedStretch, SweptStretch } from '../sql/table-walks.js'
@@ -8,7 +8,7 @@ import type { MySqlDatabase } from './database.js'
 import { isLocked, MySqlStoreError } from './errors.js'
 import { clockIsSetError } from './session.js'
 import type { Statement } from './sql.js'
-import { createRecordStatements, INTEGER_COLUMNS } from './statements.js'
+import { createRecordStatements } from './statements.js'
 
 const ROWS_A_LIST = 1_000
 const ROWS_A_SWEEP = 500
@@ -32,12 +32,16 @@ export class MySqlRecordTable extends SqlRecordTable<Statement> {
 
   async claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot> {
     if (await this.write(this.#statements.claim(toClaimValues(key, claim)), true)) return 'inserted'
-    return this.read(key, claim.fingerprint, true)
+    return this.read(key, claim.fingerprint, 'claim')
+  }
+
+  protected getLockWait(): null {
+    return null
   }
 
   /** A transaction that has taken a key has locked a row. */
   readUntaken(key: string): Promise<RecordSnapshot | 'locked'> {
-    return this.readUnlocked(key, false)
+    return this.readUnlocked(key, 'command')
   }
 
   /**

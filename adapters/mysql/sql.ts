@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import { toBuffer } from '../sql/row.js'
 import { createTemplate, type SqlValue, type SqlValues, splitAtNames } from '../sql/statement.js'
 
@@ -22,7 +23,7 @@ export function createStatement(sql: string): (values?: SqlValues) => Statement 
 }
 
 function encodeValue(value: SqlValue): StatementValue {
-  if (typeof value === 'string') return encodeUtf8(value)
+  if (typeof value === 'string') return Buffer.from(value, 'utf8')
   return value instanceof Uint8Array ? toBuffer(value) : value
 }
 
@@ -46,6 +47,16 @@ function toValueSql(value: StatementValue): string {
   return Buffer.isBuffer(value) ? `X'${value.toString('hex')}'` : `${value}`
 }
 
-export function encodeUtf8(text: string): Buffer {
-  return Buffer.from(text, 'utf8')
+/** Its name says whose it is. */
+export function toSavepointName(token: string): string {
+  return `once_per_key_${computeTokenDigest(token)}`
+}
+
+/** The token of a row that no commit shows; if one did, the row would be nobody's. */
+export function toPlaceholderToken(token: string): string {
+  return `entered ${computeTokenDigest(token)}`
+}
+
+function computeTokenDigest(token: string): string {
+  return createHash('sha256').update(token).digest('hex').slice(0, 32)
 }

@@ -1,11 +1,10 @@
-import { FORMAT, RECORD_COLUMNS } from '../sql/record-columns.js'
+import { CLAIMED_COLUMNS, FORMAT, INTEGER_COLUMNS, RECORD_COLUMNS } from '../sql/record-columns.js'
 import { createTableNames, STATES } from './schema.js'
 import { CLOCK, IS_OF_SERVER, NOW } from './session.js'
 import { createStatement, type Statement } from './sql.js'
 
 /** All but the bytes, which come as they are, is text: clients convert all other types differently. */
 const TEXTS = ['state', 'token', 'fingerprint', 'head'].map((name) => `CONVERT(r.${name} USING utf8mb4) AS ${name}`)
-export const INTEGER_COLUMNS = ['format', 'revision', 'attempt', 'uncertain', 'lease_until', 'expires_at', 'status']
 const COLUMNS = [...TEXTS, ...INTEGER_COLUMNS.map((name) => `CONCAT(r.${name}) AS ${name}`)].join(', ')
 const LOCKED = `c.is_set, c.stood_at, ${COLUMNS}`
 
@@ -23,8 +22,6 @@ const UNCHANGED = 'id = :id AND token = :seen AND revision = :revision AND expir
 const OWNED = `id = :id AND token = :token AND state = ${STATES.inFlight} AND format = ${FORMAT} AND expires_at > ${NOW}`
 const COMPLETED = `state = ${STATES.completed}, revision = revision + 1, uncertain = 0, lease_until = NULL,
     expires_at = ${NOW} + :retentionMs, status = :status, head = :head, body = :body, steps = NULL`
-
-const CLAIMED = 'id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at'
 
 /** The store's own statements. Each is a transaction of its own. */
 export function createRecordStatements(prefix: string) {
@@ -45,7 +42,7 @@ export function createRecordStatements(prefix: string) {
       `SELECT ${SERVER}, ${LOCKED}, r.body, r.steps FROM ${BEFORE_LOCKS} JOIN ${records} r ON r.id = :id LIMIT 1 FOR UPDATE NOWAIT`,
     ),
     /** Inserts a first claim; fails if there is a row, and writes none on a server that is read-only, as `renew` and `complete`. */
-    claim: createStatement(`INSERT INTO ${records} (${CLAIMED})
+    claim: createStatement(`INSERT INTO ${records} (${CLAIMED_COLUMNS})
       SELECT :id, :name, ${FORMAT}, 1, ${STATES.inFlight}, :token, :fingerprint, 1, 0, ${NOW} + :leaseMs, ${NOW} + :retentionMs
       FROM DUAL WHERE ${MAY_WRITE}`),
     /** Fails if there is a row. */
@@ -96,7 +93,7 @@ export function createTransactionStatements(prefix: string) {
     /** The locked row becomes uncertain. */
     unsettle: createStatement(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = :id`),
     /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
-    placeholder: createStatement(`INSERT INTO ${records} (${CLAIMED})
+    placeholder: createStatement(`INSERT INTO ${records} (${CLAIMED_COLUMNS})
       VALUES (:id, :name, ${FORMAT}, 1, ${STATES.inFlight}, :token, '', 1, 1, 0, :expiresAt)`),
     completeLocked: createStatement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED}`),
     /** The locked row is completed by another owner. */

@@ -7,14 +7,10 @@ import type { Statement, StatementValue } from './sql.js'
 export type SentStatement = Pick<Statement, 'text' | 'values'> & { readonly name?: string }
 
 /**
- * `isUrgent`: late, it is worth nothing. `before`: what is sent before the statement in one transaction at READ COMMITTED; `null`: the
+ * `isUrgent`: late, it is worth nothing. `settings`: what is sent before the statement in one transaction at READ COMMITTED; `null`: the
  * statement is a transaction of its own.
  */
-export type StatementSender = (
-  statement: SentStatement,
-  isUrgent: boolean,
-  before: readonly string[] | null,
-) => Promise<unknown>
+export type StatementSender = (statement: SentStatement, isUrgent: boolean, settings: string | null) => Promise<unknown>
 
 /** The members of a `pg` pool that the store uses. The application opens, configures and closes the pool. */
 export interface PostgresPool {
@@ -65,7 +61,7 @@ export function isEnded(pool: PostgresPool): boolean {
  */
 export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares: boolean): StatementSender {
   watchErrorsFromStart(pool)
-  return async (statement, isUrgent, before) => {
+  return async (statement, isUrgent, settings) => {
     const connection = await (pool.idleCount > 0
       ? pool.connect()
       : turns.connect(
@@ -76,16 +72,16 @@ export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares:
     connection.on('error', ignoreError)
     let isGood = false
     try {
-      const result = await (before === null
+      const result = await (settings === null
         ? limitQuery(sendOnConnection(connection, statement, prepares))
-        : sendInTransaction(connection, before, statement, prepares))
+        : sendInTransaction(connection, settings, statement, prepares))
       isGood = true
       return result
     } catch (error) {
       isGood =
         isRefusedStatement(error) &&
         !isDemoted(connection, error) &&
-        (before === null || (await tryRollback(connection)))
+        (settings === null || (await tryRollback(connection)))
       throw error
     } finally {
       connection.release(!isGood)
@@ -102,11 +98,11 @@ export function isDemoted(connection: PostgresConnection, error: unknown): boole
 /** In one round trip where the connection can. */
 async function sendInTransaction(
   connection: PostgresConnection,
-  before: readonly string[],
+  settings: string,
   statement: SentStatement,
   prepares: boolean,
 ): Promise<unknown> {
-  const opening = ['BEGIN ISOLATION LEVEL READ COMMITTED', ...before].map((text) => ({ text, values: [] }))
+  const opening = ['BEGIN ISOLATION LEVEL READ COMMITTED', settings].map((text) => ({ text, values: [] }))
   if (!canPipeline(connection)) {
     for (const { text, values } of opening) await limitQuery(connection.query(text, values))
     const result = await limitQuery(sendOnConnection(connection, statement, prepares))

@@ -10,8 +10,11 @@ import {
 import { isSerializationFailure, storeError } from './errors.js'
 import { requireRow, requireRows } from './reply.js'
 
+/** A pipeline returns bytes as the session writes them. */
+const SETTINGS = "SELECT pg_catalog.set_config('bytea_output', 'hex', true)"
+
 /** A stretch of a small table would otherwise be read by a scan of the whole table. */
-const WALK_SETTINGS = "SELECT pg_catalog.set_config('enable_seqscan', 'off', true)"
+const WALK_SETTINGS = `${SETTINGS}, pg_catalog.set_config('enable_seqscan', 'off', true)`
 
 /**
  * Sends statements over the store's client, each a transaction of its own. One that the database rolls back in favour of another one is
@@ -39,7 +42,7 @@ export class PostgresDatabase {
 
   /** @throws PostgresStoreError */
   async queryRows(statement: SentStatement, isUrgent = false): Promise<readonly Row[]> {
-    const rows = await this.#sendWithRetries(statement, isUrgent, this.#isIsolated ? [] : null)
+    const rows = await this.#sendWithRetries(statement, isUrgent, this.#isIsolated ? SETTINGS : null)
     const isolation = rows[0]?.isolation
     if (isolation !== undefined && isolation !== 'read committed') this.#isIsolated = true
     return rows
@@ -57,16 +60,12 @@ export class PostgresDatabase {
 
   /** For a statement that reads a stretch of the table. @throws PostgresStoreError */
   queryWalk(statement: SentStatement): Promise<readonly Row[]> {
-    return this.#sendWithRetries(statement, false, [WALK_SETTINGS])
+    return this.#sendWithRetries(statement, false, WALK_SETTINGS)
   }
 
-  /** `before`: what is sent before the statement, in one transaction at READ COMMITTED; `null`: the statement is sent alone. */
-  #sendWithRetries(
-    statement: SentStatement,
-    isUrgent: boolean,
-    before: readonly string[] | null,
-  ): Promise<readonly Row[]> {
-    const send = async () => requireRows(await this.#send(statement, isUrgent, before))
+  /** `settings`: what is sent before the statement, in one transaction at READ COMMITTED; `null`: the statement is sent alone. */
+  #sendWithRetries(statement: SentStatement, isUrgent: boolean, settings: string | null): Promise<readonly Row[]> {
+    const send = async () => requireRows(await this.#send(statement, isUrgent, settings))
     const hasValues = statement.values.length > 0
     return retryConflicts(send, isSerializationFailure, (error) => storeError(error, this.#schema, hasValues))
   }

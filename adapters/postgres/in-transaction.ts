@@ -10,8 +10,9 @@ import {
   type StepChange,
 } from '../../src/core/index.js'
 import { redactStatementError } from '../sql/errors.js'
+import { buildUnreadableMessage } from '../sql/record-columns.js'
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
-import type { Row } from '../sql/row.js'
+import { DamagedRowError, type Row } from '../sql/row.js'
 import type { SqlTransactions } from '../sql/sql-store.js'
 import { encodeStepsColumn, parseStepsColumn, type StoredSteps } from '../sql/steps-column.js'
 import {
@@ -41,8 +42,8 @@ export class PostgresTransactionStatements implements SqlTransactions {
   readonly #schema: string
   readonly #statements: ReturnType<typeof createTransactionStatements>
   readonly commitsWithLast: boolean
-  /** The recorded steps of the records that open transactions have locked. */
-  readonly #lockedSteps = new WeakMap<object, StoredSteps>()
+  /** The recorded steps of the records that open transactions have locked, by the transaction. */
+  readonly #lockedSteps = new WeakMap<object, { readonly token: string; readonly steps: StoredSteps }>()
   /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
   #admitsRenewals = false
 
@@ -72,15 +73,32 @@ export class PostgresTransactionStatements implements SqlTransactions {
   /** Locks the record until the transaction ends, makes it uncertain, and reads the step of this label. */
   async step(tx: unknown, key: string, token: string, label: string): Promise<RecordedResult> {
     const row = requireRow(await this.#send(tx, this.#statements.step({ id: computeRecordId(key), token })))
-    const { steps } = parseStepsColumn(row.steps === null ? null : Buffer.from(requireText(row, 'steps'), 'hex'))
-    this.#lockedSteps.set(tx as object, steps)
+    const steps = this.#parseSteps(row)
+    this.#lockedSteps.set(this.#toHolder(tx), { token, steps })
     const recorded = steps?.find((step) => step.label === label && step.state === 'done')
     return recorded === undefined ? null : { result: recorded.result }
   }
 
   async stepDone(tx: unknown, key: string, token: string, change: StepChange): Promise<void> {
-    const steps = encodeStepsColumn(machine.applyStep(this.#lockedSteps.get(tx as object), change), false)
+    const locked = this.#lockedSteps.get(this.#toHolder(tx))
+    this.#lockedSteps.delete(this.#toHolder(tx))
+    // A client that gives each transaction the same object would mix up the steps of two runs.
+    if (locked?.token !== token) throw new PostgresStoreError('transaction_unmarked', SHARED_TX)
+    const steps = encodeStepsColumn(machine.applyStep(locked.steps, change), false)
     await this.#send(tx, this.#statements.stepDone({ id: computeRecordId(key), token, steps }))
+  }
+
+  #parseSteps(row: Row): StoredSteps {
+    try {
+      return parseStepsColumn(row.steps === null ? null : Buffer.from(requireText(row, 'steps'), 'hex')).steps
+    } catch (error) {
+      if (!(error instanceof DamagedRowError)) throw error
+      throw this.#table.createError('record_unreadable', buildUnreadableMessage(error.message))
+    }
+  }
+
+  #toHolder(tx: unknown): object {
+    return Object(tx) === tx ? (tx as object) : this
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
@@ -144,6 +162,9 @@ export class PostgresTransactionStatements implements SqlTransactions {
     }
   }
 }
+
+const SHARED_TX =
+  'The client gave the `tx` of this transaction to another one too, which has begun a step meanwhile: give each transaction its own `tx`.'
 
 const NEVER = (_error: unknown) => false
 

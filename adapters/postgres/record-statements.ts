@@ -1,4 +1,5 @@
-import { FORMAT, RECORD_COLUMNS } from '../sql/record-columns.js'
+import { CLAIMED_COLUMNS, FORMAT, INTEGER_COLUMNS, RECORD_COLUMNS } from '../sql/record-columns.js'
+import type { CommandKind } from '../sql/row-store.js'
 import { createStatement, toQuotedName } from './sql.js'
 
 /** The time of the statement, in milliseconds since 1970: its transaction may have begun long before. */
@@ -13,10 +14,23 @@ const DURABLY = `pg_catalog.set_config('synchronous_commit',
 const NOT_DURABLY = "pg_catalog.set_config('synchronous_commit', 'off', true) IS NOT NULL"
 
 /** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. */
-export const WAITS = `pg_catalog.set_config('lock_timeout', '1s', true) IS NOT NULL AND ${DURABLY}`
+const LOCK_WAIT = '1s'
 
 /** A waiting claim occupies one of few connections, and a row that stays locked means that the key is in flight. */
-const CLAIM_WAITS = "pg_catalog.set_config('lock_timeout', '250ms', true) IS NOT NULL"
+const CLAIM_LOCK_WAIT = '250ms'
+
+export function getLockWait(kind: CommandKind): string {
+  return kind === 'claim' ? CLAIM_LOCK_WAIT : LOCK_WAIT
+}
+
+const limitLockWaitSql = (value: string) => `pg_catalog.set_config('lock_timeout', ${value}, true) IS NOT NULL`
+
+export const WAITS = `${limitLockWaitSql(`'${LOCK_WAIT}'`)} AND ${DURABLY}`
+
+/** Of a statement that several kinds of commands send. */
+const KIND_WAITS = `${limitLockWaitSql(':lockWait')} AND ${DURABLY}`
+
+const CLAIM_WAITS = limitLockWaitSql(`'${CLAIM_LOCK_WAIT}'`)
 
 /** Raises an error whose text says why: such a setting does not exist. `reason`: SQL for a code of the store's errors. */
 export function raiseSql(reason: string): string {
@@ -29,10 +43,7 @@ export const REFUSE_READ_ONLY = `WHEN pg_catalog.current_setting('transaction_re
 const SESSION = `CASE ${REFUSE_READ_ONLY} END AS refused, (${NOW})::pg_catalog.text AS now,
   pg_catalog.current_setting('transaction_isolation') AS isolation`
 
-/** Clients convert numbers differently, and some rewrite the names of columns that are not a single word. */
-export const INTEGER_COLUMNS = ['format', 'revision', 'attempt', 'uncertain', 'lease_until', 'expires_at', 'status']
-
-/** Without the bytes. */
+/** Without the bytes. As text, because clients convert numbers differently. */
 export const COLUMNS = [
   ...['r.state', 'r.token', 'r.fingerprint', 'r.head'],
   ...INTEGER_COLUMNS.map((name) => `r.${name}::pg_catalog.text AS ${name}`),
@@ -46,8 +57,6 @@ export const COMPLETED = `state = 'completed', revision = t.revision {+} 1, unce
 
 const UNCHANGED = 't.id {=} :id AND t.token {=} :seen AND t.revision {=} :revision AND t.expires_at {=} :expiresAt'
 
-const CLAIMED = 'id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at'
-
 /** The statements that read and write records. Each is a transaction of its own, and one that writes returns a row if it has written. */
 export function createRecordStatements(schemaName: string) {
   const schema = toQuotedName(schemaName)
@@ -56,14 +65,17 @@ export function createRecordStatements(schemaName: string) {
   const joined = `FROM (SELECT 1) c LEFT JOIN ${records} r ON r.id {=} :id`
   const bodyOfOwn = 'CASE WHEN r.fingerprint {=} :fingerprint THEN r.body END AS body'
   return {
-    /** Inserts a first claim, or reads the row that is in its place. */
-    claim: createStatement(`WITH claimed AS (
-      INSERT INTO ${records} (${CLAIMED})
+    /** Inserts a first claim, or reads the row that is in its place, which it does not wait for. */
+    claim: createStatement(`WITH found AS (
+      SELECT ${COLUMNS}, ${bodyOfOwn}, r.steps FROM ${records} r WHERE r.id {=} :id
+    ), claimed AS (
+      INSERT INTO ${records} (${CLAIMED_COLUMNS})
       SELECT :id, :name, ${FORMAT}, 1, 'in-flight', :token, :fingerprint, 1, 0, ${NOW} {+} :leaseMs, ${NOW} {+} :retentionMs
-      WHERE ${CLAIM_WAITS} AND ${DURABLY}
+      WHERE NOT EXISTS (SELECT FROM found) AND ${CLAIM_WAITS} AND ${DURABLY}
       ON CONFLICT (id) DO NOTHING RETURNING 1
     )
-    SELECT CASE WHEN EXISTS (SELECT FROM claimed) THEN '1' END AS inserted, ${SESSION}, ${COLUMNS}, ${bodyOfOwn}, r.steps ${joined}`),
+    SELECT CASE WHEN EXISTS (SELECT FROM claimed) THEN '1' END AS inserted, ${SESSION}, found.*
+      FROM (SELECT 1) c LEFT JOIN found ON true`),
     read: createStatement(`SELECT ${SESSION}, ${COLUMNS}, r.body, r.steps ${joined}`),
     /** The body only if the record has this fingerprint. */
     readShown: createStatement(`SELECT ${SESSION}, ${COLUMNS}, ${bodyOfOwn}, r.steps ${joined}`),
@@ -75,11 +87,11 @@ export function createRecordStatements(schemaName: string) {
       `SELECT CASE WHEN pg_catalog.pg_try_advisory_xact_lock_shared(:lock) THEN '1' END AS free, ${SESSION}`,
     ),
     insert: createStatement(`INSERT INTO ${records} (id, name, format, revision, ${RECORD_COLUMNS.join(', ')})
-      SELECT :id, :name, ${FORMAT}, 1, ${RECORD_COLUMNS.map((name) => `:${name}`).join(', ')} WHERE ${WAITS}
+      SELECT :id, :name, ${FORMAT}, 1, ${RECORD_COLUMNS.map((name) => `:${name}`).join(', ')} WHERE ${KIND_WAITS}
       ON CONFLICT (id) DO NOTHING RETURNING '1' AS done`),
     update: createStatement(`UPDATE ${records} t SET format = ${FORMAT}, revision = t.revision {+} 1, ${written}
-      WHERE ${UNCHANGED} AND ${WAITS} RETURNING '1' AS done`),
-    remove: createStatement(`DELETE FROM ${records} t WHERE ${UNCHANGED} AND ${WAITS} RETURNING '1' AS done`),
+      WHERE ${UNCHANGED} AND ${KIND_WAITS} RETURNING '1' AS done`),
+    remove: createStatement(`DELETE FROM ${records} t WHERE ${UNCHANGED} AND ${KIND_WAITS} RETURNING '1' AS done`),
     renew: createStatement(`UPDATE ${records} t
       SET revision = t.revision {+} 1, lease_until = ${NOW} {+} :leaseMs, expires_at = ${NOW} {+} :retentionMs
       WHERE t.id {=} :id AND ${OWNED} AND ${WAITS} RETURNING '1' AS done`),
@@ -115,10 +127,10 @@ function createWalkStatements(schema: string) {
     )
     SELECT (SELECT pg_catalog.count(*) FROM gone)::pg_catalog.text AS removed, ${blocks}`),
     takeTurn: createStatement(`INSERT INTO ${schema}.sweeps AS t (id, next_block, due_at)
-      SELECT 1, 0, ${NOW} {+} :turnMs WHERE ${WAITS}
+      SELECT 1, 0, ${NOW} {+} :turnMs WHERE ${CLAIM_WAITS} AND ${NOT_DURABLY}
       ON CONFLICT (id) DO UPDATE SET due_at = excluded.due_at WHERE t.due_at {<=} ${NOW}
       RETURNING t.next_block::pg_catalog.text AS block`),
     passTurn: createStatement(`UPDATE ${schema}.sweeps t SET next_block = :block, due_at = ${NOW} {+} :pauseMs
-      WHERE t.id {=} 1 AND ${WAITS} RETURNING '1' AS done`),
+      WHERE t.id {=} 1 AND ${CLAIM_WAITS} AND ${NOT_DURABLY} RETURNING '1' AS done`),
   }
 }

@@ -1,11 +1,11 @@
 import type { Claim } from '../../src/core/index.js'
-import type { RecordSnapshot } from '../sql/record-columns.js'
+import { INTEGER_COLUMNS, type RecordSnapshot } from '../sql/record-columns.js'
 import { computeRecordId, SqlRecordTable, toClaimValues } from '../sql/record-table.js'
 import { parseIntegerColumns, type Row } from '../sql/row.js'
 import type { ListedStretch, SweptStretch } from '../sql/table-walks.js'
 import type { PostgresDatabase } from './database.js'
 import { isLocked, PostgresStoreError } from './errors.js'
-import { createRecordStatements, INTEGER_COLUMNS } from './record-statements.js'
+import { createRecordStatements, getLockWait } from './record-statements.js'
 import { assertColumnsAreText, parseBytesColumn, requireText } from './reply.js'
 import { computeLockNumber, type Statement } from './sql.js'
 
@@ -18,6 +18,7 @@ const MOST_BLOCKS = 0xffff_ffff
 /** The records in a table of Postgres. */
 export class PostgresRecordTable extends SqlRecordTable<Statement> {
   readonly isLocked = isLocked
+  protected readonly getLockWait = getLockWait
   readonly #database: PostgresDatabase
   readonly #schema: string
   readonly #statements: ReturnType<typeof createRecordStatements>

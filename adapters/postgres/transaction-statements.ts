@@ -11,8 +11,8 @@ import { createStatement, toQuotedName } from './sql.js'
  * statement of ours counts, since the mark writes nothing. When the application opened the transaction itself, for `completeIn`, that check
  * is all there is.
  *
- * No statement lets the planner choose how it reads the table. It would read a small one as a whole, which makes unrelated transactions
- * abort at SERIALIZABLE. INSERT … ON CONFLICT goes by the unique index.
+ * No statement that can succeed lets the planner choose how it reads the table. It would read a small one as a whole, which makes unrelated
+ * transactions abort at SERIALIZABLE. INSERT … ON CONFLICT goes by the unique index.
  */
 export function createTransactionStatements(schemaName: string) {
   const schema = toQuotedName(schemaName)
@@ -51,7 +51,7 @@ const MARKING = `pg_catalog.current_setting('transaction_isolation') AS isolatio
 /** What must be true, and the reason that is raised if it is not. */
 type Check = readonly [condition: string, reason: string]
 const MARKED: readonly Check[] = [[IS_MARKED, 'transaction_unmarked']]
-/** Checked where nothing was inserted either. */
+/** Where the checks fail nothing is inserted, so that this still holds behind them. */
 const WRITTEN: readonly Check[] = [[IS_WRITTEN, 'nothing_written']]
 
 function toConditionsSql(checks: readonly Check[]): string {
@@ -90,8 +90,8 @@ function createOwnChange(schema: string, set: string, checks: readonly Check[], 
 }
 
 /**
- * Of a transaction that takes its key. The unique index is the authority. The advisory lock only saves work, but with the lock free,
- * whatever its last holder has committed can be read.
+ * Of a transaction that takes its key. The unique index is the authority. The advisory lock only saves work: its last holder may commit
+ * between the snapshot of `enter` and the lock, and then the last statement raises.
  */
 function createUnclaimedStatements(schema: string) {
   const finish = (checks: readonly Check[], onConflict: string) =>
@@ -119,6 +119,9 @@ function createUnclaimedStatements(schema: string) {
   }
 }
 
-const OVER_SEEN = `ON CONFLICT (id) DO UPDATE SET format = ${FORMAT}, token = excluded.token, fingerprint = excluded.fingerprint,
-      attempt = excluded.attempt, ${COMPLETED}
+/** Of the row that is inserted in its place. */
+const FINISHED = ['state', 'token', 'fingerprint', 'attempt', 'uncertain', 'expires_at', 'status', 'head', 'body']
+
+const OVER_SEEN = `ON CONFLICT (id) DO UPDATE SET format = ${FORMAT}, revision = t.revision {+} 1, lease_until = NULL, steps = NULL,
+      ${FINISHED.map((name) => `${name} = excluded.${name}`).join(', ')}
       WHERE t.token {=} :seen AND (t.expires_at {<=} ${NOW} OR t.state {=} 'failed' OR (t.state {=} 'in-flight' AND t.lease_until {<=} ${NOW}))`

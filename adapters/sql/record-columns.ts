@@ -8,10 +8,14 @@ export type StoredRecord = machine.StoredRecord
 /** The format of rows that this version writes, and the only one that it reads. */
 export const FORMAT = 1
 
-/** The columns that are written with each change of a record. */
-export type RecordColumns = ReturnType<typeof toRecordColumns>
+/** The columns of a first claim. */
+export const CLAIMED_COLUMNS =
+  'id, name, format, revision, state, token, fingerprint, attempt, uncertain, lease_until, expires_at'
 
-/** Their names, in the order in which `toRecordColumns` has them. */
+/** Those of numbers. */
+export const INTEGER_COLUMNS = ['format', 'revision', 'attempt', 'uncertain', 'lease_until', 'expires_at', 'status']
+
+/** The columns that are written with each change of a record. */
 export const RECORD_COLUMNS = [
   ...(['state', 'token', 'fingerprint', 'attempt', 'uncertain', 'lease_until', 'expires_at'] as const),
   ...(['status', 'head', 'body', 'steps'] as const),
@@ -65,6 +69,10 @@ export interface RowVersion {
   readonly token: string
   readonly revision: number
   readonly expiresAt: number
+}
+
+export function isSameVersion(one: RowVersion | null, other: RowVersion | null | undefined): boolean {
+  return one !== null && one.token === other?.token && one.revision === other.revision
 }
 
 /** What was found of a key, and when, by the database's clock. */

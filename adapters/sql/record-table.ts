@@ -10,20 +10,20 @@ import {
   toRecordColumns,
 } from './record-columns.js'
 import type { Row } from './row.js'
-import type { RecordTable } from './row-store.js'
+import type { CommandKind, RecordTable } from './row-store.js'
 import type { SqlValues } from './statement.js'
 import type { ListedStretch, SweptStretch, WalkedTable } from './table-walks.js'
 
 /** The statements that both databases with a server have, each with the values that it names. */
-export type RecordStatements<Statement> = Readonly<
+type RecordStatements<Statement> = Readonly<
   Record<
     'read' | 'readShown' | 'readUnlocked' | 'insert' | 'update' | 'remove' | 'renew' | 'complete',
     (values: SqlValues) => Statement
   >
 >
 
-/** Sends statements, each a transaction of its own. `isUrgent`: late, it is worth nothing. */
-export interface StatementSender<Statement> {
+/** Where statements are sent, each a transaction of its own. `isUrgent`: late, it is worth nothing. */
+interface RecordDatabase<Statement> {
   /** How many bytes a statement may have. */
   readonly mostBytes: number
   queryRows(statement: Statement, isUrgent?: boolean): Promise<readonly Row[]>
@@ -33,11 +33,11 @@ export interface StatementSender<Statement> {
 
 /** The records in a table of a database with a server: what `RowStore` needs, by the statements of a dialect. */
 export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTable {
-  readonly #sender: StatementSender<Statement>
+  readonly #database: RecordDatabase<Statement>
   readonly #statements: RecordStatements<Statement>
 
-  constructor(sender: StatementSender<Statement>, statements: RecordStatements<Statement>) {
-    this.#sender = sender
+  constructor(database: RecordDatabase<Statement>, statements: RecordStatements<Statement>) {
+    this.#database = database
     this.#statements = statements
   }
 
@@ -49,44 +49,47 @@ export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTa
   abstract passSweepTurn(from: string | null, pauseMs: number): Promise<void>
   abstract isLocked(error: unknown): boolean
   abstract createError(code: 'contended' | 'record_unreadable', message: string): Error
+  /** How long the database waits for a locked row, where each statement says it; `null`: its sessions are set. */
+  protected abstract getLockWait(kind: CommandKind): string | null
   /** The columns as `parseSnapshot` reads them. Throws if the row is not to be trusted. */
   protected abstract toColumns(row: Row): Row
 
   get mostBytes(): number {
-    return this.#sender.mostBytes
+    return this.#database.mostBytes
   }
 
-  async read(key: string, fingerprint?: string, isUrgent = false): Promise<RecordSnapshot> {
+  async read(key: string, fingerprint?: string, kind: CommandKind = 'command'): Promise<RecordSnapshot> {
     const { read, readShown } = this.#statements
     const id = computeRecordId(key)
     const sent = fingerprint === undefined ? read({ id }) : readShown({ id, fingerprint })
-    const [row = {}] = await this.#sender.queryRows(sent, isUrgent)
+    const [row = {}] = await this.#database.queryRows(sent, kind !== 'command')
     return this.parseRow(row)
   }
 
-  async readUnlocked(key: string, isUrgent = true): Promise<RecordSnapshot | 'locked'> {
+  async readUnlocked(key: string, kind: CommandKind = 'claim'): Promise<RecordSnapshot | 'locked'> {
     try {
       const sent = this.#statements.readUnlocked({ id: computeRecordId(key) })
-      const [row] = await this.#sender.queryRows(sent, isUrgent)
-      return row === undefined ? await this.read(key, undefined, isUrgent) : this.parseRow(row)
+      const [row] = await this.#database.queryRows(sent, kind !== 'command')
+      return row === undefined ? await this.read(key, undefined, kind) : this.parseRow(row)
     } catch (error) {
       if (this.isLocked(error)) return 'locked'
       throw error
     }
   }
 
-  insert(key: string, record: StoredRecord, isUrgent: boolean): Promise<boolean> {
-    const values = { ...toRecordColumns(record), id: computeRecordId(key), name: key }
-    return this.write(this.#statements.insert(values), isUrgent)
+  insert(key: string, record: StoredRecord, kind: CommandKind): Promise<boolean> {
+    const values = { ...toRecordColumns(record), id: computeRecordId(key), name: key, lockWait: this.getLockWait(kind) }
+    return this.write(this.#statements.insert(values), kind !== 'command')
   }
 
-  update(key: string, record: StoredRecord, version: RowVersion, isUrgent: boolean): Promise<boolean> {
-    const values = { ...toRecordColumns(record), ...toVersionValues(key, version) }
-    return this.write(this.#statements.update(values), isUrgent)
+  update(key: string, record: StoredRecord, version: RowVersion, kind: CommandKind): Promise<boolean> {
+    const values = { ...toRecordColumns(record), ...toVersionValues(key, version), lockWait: this.getLockWait(kind) }
+    return this.write(this.#statements.update(values), kind !== 'command')
   }
 
-  remove(key: string, version: RowVersion, isUrgent: boolean): Promise<boolean> {
-    return this.write(this.#statements.remove(toVersionValues(key, version)), isUrgent)
+  remove(key: string, version: RowVersion, kind: CommandKind): Promise<boolean> {
+    const values = { ...toVersionValues(key, version), lockWait: this.getLockWait(kind) }
+    return this.write(this.#statements.remove(values), kind !== 'command')
   }
 
   renew(key: string, { token, leaseMs, retentionMs }: Ownership & { readonly leaseMs: number }): Promise<boolean> {
@@ -103,7 +106,7 @@ export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTa
   }
 
   protected async write(statement: Statement, isUrgent = false): Promise<boolean> {
-    return (await this.#sender.write(statement, isUrgent)) > 0
+    return (await this.#database.write(statement, isUrgent)) > 0
   }
 }
 

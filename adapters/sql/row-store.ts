@@ -12,8 +12,11 @@ import {
   type Unclaimed,
 } from '../../src/core/index.js'
 import { KeyedQueue } from './keyed-queue.js'
-import type { RecordSnapshot, RowVersion, StoredRecord } from './record-columns.js'
+import { isSameVersion, type RecordSnapshot, type RowVersion, type StoredRecord } from './record-columns.js'
 import { hasRoomForSteps } from './steps-column.js'
+
+/** What sends a statement: claims and releases are worth nothing late, and a claim waits less long for a locked row. */
+export type CommandKind = 'claim' | 'release' | 'command'
 
 /** The table of the records. Each method sends statements that are transactions of their own, and may be sent twice. */
 export interface RecordTable {
@@ -22,16 +25,16 @@ export interface RecordTable {
   /** Inserts the record of a first claim; resolves with `inserted`, or with the row that is in its place. */
   claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot>
   /** `fingerprint`: whoever sends another one is not shown the answer. */
-  read(key: string, fingerprint?: string, isUrgent?: boolean): Promise<RecordSnapshot>
+  read(key: string, fingerprint?: string, kind?: CommandKind): Promise<RecordSnapshot>
   /** The row as last committed; `locked`: a transaction has locked it. */
   readUnlocked(key: string): Promise<RecordSnapshot | 'locked'>
   /** The same; `locked` also while a transaction has taken the key without a row. */
   readUntaken(key: string): Promise<RecordSnapshot | 'locked'>
   /** Whether there was no row. */
-  insert(key: string, record: StoredRecord, isUrgent: boolean): Promise<boolean>
+  insert(key: string, record: StoredRecord, kind: CommandKind): Promise<boolean>
   /** Whether the row was still of this version. */
-  update(key: string, record: StoredRecord, version: RowVersion, isUrgent: boolean): Promise<boolean>
-  remove(key: string, version: RowVersion, isUrgent: boolean): Promise<boolean>
+  update(key: string, record: StoredRecord, version: RowVersion, kind: CommandKind): Promise<boolean>
+  remove(key: string, version: RowVersion, kind: CommandKind): Promise<boolean>
   /** Whether the token's own row was in flight, and has a new lease. */
   renew(key: string, terms: Ownership & { readonly leaseMs: number }): Promise<boolean>
   /** Whether the token's own row was in flight, and is completed. */
@@ -48,7 +51,7 @@ const CONTENDED = 'The record changed repeatedly while this command tried to cha
 
 /**
  * The commands of the machine on the rows of a table. A row is read plainly, the machine decides, and the row is written only if it is
- * still what was read; otherwise it is read again. No command waits for another one that only reads, and none leaves a transaction open.
+ * still what was read; otherwise it is read again. A command that changes nothing waits for no other one, and none leaves a transaction open.
  */
 export class RowStore {
   readonly #table: RecordTable
@@ -64,16 +67,16 @@ export class RowStore {
     let found: RecordSnapshot | undefined
     try {
       for (let turn = 0; turn < MOST_TURNS; turn++) {
-        const claimed = turn === 0 ? await table.claim(key, claim) : await table.read(key, claim.fingerprint, true)
+        const claimed = turn === 0 ? await table.claim(key, claim) : await table.read(key, claim.fingerprint, 'claim')
         if (claimed === 'inserted') return machine.begin(null, claim, 0).reply
         found = claimed
         const { record, reply } = machine.begin(found.record, claim, found.now)
         if (isLapsed(found) && isAboutLapse(reply)) {
           const last = await table.readUnlocked(key)
           if (last === 'locked') return createInFlightReply(found, claim)
-          if (last.version?.revision !== found.version?.revision) continue
+          if (!isSameVersion(last.version, found.version)) continue
         }
-        if (record === found.record || (await this.#writeIfUnchanged(key, record, found, true))) return reply
+        if (record === found.record || (await this.#writeIfUnchanged(key, record, found, 'claim'))) return reply
       }
     } catch (error) {
       if (table.isLocked(error)) return createInFlightReply(found, claim)
@@ -93,7 +96,7 @@ export class RowStore {
   }
 
   release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
-    return this.#change(key, (record, now) => machine.release(record, own, now), own.fingerprint, true)
+    return this.#change(key, (record, now) => machine.release(record, own, now), own.fingerprint, 'release')
   }
 
   /** A result for which there is no room is done, and not kept. */
@@ -124,7 +127,7 @@ export class RowStore {
     const table = this.#table
     return {
       look: async (key, looking) => {
-        const found = await table.read(key, looking.fingerprint, true)
+        const found = await table.read(key, looking.fingerprint, 'claim')
         const looked = machine.look(found.record, looking, found.now)
         if (found.record === null && found.version !== null) await this.#removeExpired(key, found.version)
         if (!isLapsed(found) || looked.acquired || looked.record.state !== 'in-flight') return looked
@@ -154,17 +157,22 @@ export class RowStore {
   /** It would be in the way of the row that a transaction inserts. Whoever has locked it writes a record over it. */
   async #removeExpired(key: string, version: RowVersion): Promise<void> {
     try {
-      await this.#table.remove(key, version, true)
+      await this.#table.remove(key, version, 'claim')
     } catch (error) {
       if (!this.#table.isLocked(error)) throw error
     }
   }
 
-  async #change<Reply>(key: string, command: Command<Reply>, fingerprint?: string, isUrgent = false): Promise<Reply> {
+  async #change<Reply>(
+    key: string,
+    command: Command<Reply>,
+    fingerprint?: string,
+    kind: CommandKind = 'command',
+  ): Promise<Reply> {
     for (let turn = 0; turn < MOST_TURNS; turn++) {
-      const found = await this.#table.read(key, fingerprint, isUrgent)
+      const found = await this.#table.read(key, fingerprint, kind)
       const { record, reply } = command(found.record, found.now)
-      if (record === found.record || (await this.#writeIfUnchanged(key, record, found, isUrgent))) return reply
+      if (record === found.record || (await this.#writeIfUnchanged(key, record, found, kind))) return reply
     }
     throw this.#table.createError('contended', CONTENDED)
   }
@@ -173,11 +181,11 @@ export class RowStore {
     key: string,
     record: StoredRecord | null,
     { version }: RecordSnapshot,
-    isUrgent: boolean,
+    kind: CommandKind,
   ): Promise<boolean> {
     const table = this.#table
-    if (version === null) return record === null || table.insert(key, record, isUrgent)
-    return record === null ? table.remove(key, version, isUrgent) : table.update(key, record, version, isUrgent)
+    if (version === null) return record === null || table.insert(key, record, kind)
+    return record === null ? table.remove(key, version, kind) : table.update(key, record, version, kind)
   }
 }
 

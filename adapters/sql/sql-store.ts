@@ -34,7 +34,7 @@ import { SweepTimer } from './sweep-timer.js'
 import { TableWalks, type WalkedTable } from './table-walks.js'
 
 /** Where a store's records are, and how its application opens transactions. */
-export interface SqlStoreParts {
+interface SqlStoreParts {
   /** Of the class, for messages. */
   readonly name: string
   /** The schema, or the prefix. */
@@ -82,7 +82,11 @@ export abstract class SqlStore<Tx, Options> implements Store {
     this.#rows = new RowStore(table)
     this.#walks = new TableWalks(table)
     this.#transactions = transactions
-    this.unclaimed = transactions && this.#rows.createUnclaimedCommands()
+    const unclaimed = this.#rows.createUnclaimedCommands()
+    this.unclaimed = transactions && {
+      ...unclaimed,
+      look: async (key, looking) => this.#startSweepsBehind(unclaimed.look(key, looking)),
+    }
     const sweep = {
       step: (pace: Parameters<TableWalks['sweepStretchIfDue']>[0]) => this.#walks.sweepStretchIfDue(pace),
       isOver,
@@ -92,10 +96,7 @@ export abstract class SqlStore<Tx, Options> implements Store {
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
-    const reply = await this.#rows.begin(key, claim)
-    // Only after the first command that succeeded: before it the tables may not exist.
-    this.#timer?.start()
-    return reply
+    return this.#startSweepsBehind(this.#rows.begin(key, claim))
   }
 
   async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
@@ -228,6 +229,13 @@ export abstract class SqlStore<Tx, Options> implements Store {
   /** @internal */
   protected emit(event: StoreEvent): void {
     for (const emit of this.#listeners) emit(event)
+  }
+
+  /** Behind the first command that succeeded: before it the tables may not exist. */
+  async #startSweepsBehind<Reply>(command: Reply | Promise<Reply>): Promise<Reply> {
+    const reply = await command
+    this.#timer?.start()
+    return reply
   }
 
   #requireTransactions(): SqlTransactions {

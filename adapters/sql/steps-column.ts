@@ -36,7 +36,8 @@ export function encodeStepsColumn(recorded: StoredSteps, rerun: boolean): Buffer
  * for steps that are to begin.
  */
 export function hasRoomForSteps(record: StoredRecord | null, mostBytes: number): boolean {
-  return record === null || 2 * (encodeSteps(record)?.byteLength ?? 0) <= mostBytes * STEPS_SHARE
+  if (record === null || mostBytes === Number.POSITIVE_INFINITY) return true
+  return 2 * (encodeSteps(record)?.byteLength ?? 0) <= mostBytes * STEPS_SHARE
 }
 
 const STEPS_SHARE = 7 / 8

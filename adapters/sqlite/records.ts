@@ -2,6 +2,7 @@ import {
   buildUnreadableMessage,
   FORMAT,
   parseSnapshot,
+  RECORD_COLUMNS,
   type StoredRecord,
   toRecordColumns,
 } from '../sql/record-columns.js'
@@ -30,7 +31,8 @@ export class SqliteRecords {
   }
 
   write(key: string, record: StoredRecord): void {
-    this.#connection.change('write', key, FORMAT, ...Object.values(toRecordColumns(record)))
+    const columns = toRecordColumns(record)
+    this.#connection.change('write', key, FORMAT, ...RECORD_COLUMNS.map((name) => columns[name]))
   }
 
   remove(key: string): void {

@@ -9,6 +9,7 @@ import { A_DRIVER } from '../adapters/sqlite/drivers.js'
 import { openStore } from '../adapters/sqlite/open-store.js'
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.js'
 import { startPostgres } from '../support/postgres-server.js'
+import { IN_STATEMENT } from '../support/postgres-statements.js'
 import { startRedis } from '../support/redis-server.js'
 import { build, command } from './built-command.js'
 
@@ -93,7 +94,7 @@ describe('a server that falls silent', async () => {
   })
 
   test.each([
-    ['at the command of the store', ['inspect', 'acme', 'order-1'], 'inspect'],
+    ['at the command of the store', ['inspect', 'acme', 'order-1'], IN_STATEMENT.read],
     ['at a command of the doctor', ['doctor'], 'clock_timestamp'],
     ['at a migration', ['migrate'], 'once_per_key'],
   ])('Postgres, %s, is waited for no longer than its limit', async (_where, args, at) => {

@@ -1,6 +1,8 @@
 /** Words by which statements of the store are found on the wire: of each command, or each statement inside a transaction, those that no other one has. */
 export const IN_STATEMENT = {
-  begin: 'WITH claimed AS',
+  begin: 'claimed AS (',
+  /** Of an inspection, and of whatever reads before it writes. */
+  read: 'records r ON r.id',
   renew: 'pg_catalog.+) 1, lease_until =',
   complete: "records t SET state = 'completed'",
   /** What a release, a step, a resolution or a take-over writes over the row that it has read. */

@@ -115,4 +115,21 @@ describe('a command that waits for another one is decided on what that has left'
       attempt: 2,
     })
   })
+
+  test('a claim behind a step that is not yet committed is told at once what there is, and mismatched with another body', async () => {
+    await store.begin('held', claimOf('t1'))
+    const holder = await pool.connect()
+    await holder.query(`BEGIN; ${changeOf('held', 'uncertain = 1')}`)
+    const replies = [await store.begin('held', claimOf('t2')), await store.begin('held', claimOf('t3', 'other'))]
+    await holder.query('COMMIT')
+    holder.release()
+    const record = { state: 'in-flight', fingerprint: 'f', attempt: 1, uncertain: false }
+    expect(replies).toMatchObject([
+      { acquired: false, record },
+      { acquired: false, record },
+    ])
+    for (const { record } of replies as { record: { leaseRemainingMs: number } }[]) {
+      expect(record.leaseRemainingMs).toBeGreaterThan(1_000)
+    }
+  })
 })

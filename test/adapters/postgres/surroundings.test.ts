@@ -11,7 +11,7 @@ import { openPool, openStore, storeOn } from './open-store.js'
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const opened = await openStore({ wal_level: 'replica', wal_keep_size: '64MB' })
-const { server, store, pool, query } = opened
+const { server, store, pool, query, url } = opened
 beforeEach(() => query('TRUNCATE once_per_key.records'))
 
 const RESOLUTION = { token: 'operator', attempt: 1, answer: null, retentionMs: 1_000 }
@@ -377,6 +377,29 @@ describe('refuses at construction', () => {
       code: 'client_unsuitable',
     })
   })
+})
+
+test('bytes come as they are, however the sessions write them', async () => {
+  const options = '-c bytea_output=escape -c default_transaction_isolation=serializable'
+  const own = openPool(url, { options, max: 2 })
+  const escaped = storeOn({ pool: own })
+  const body = Uint8Array.from({ length: 256 }, (_, i) => i)
+  await escaped.begin('acme:bytes', claimOf('t1'))
+  await escaped.step('acme:bytes', {
+    ...ownOf('t1'),
+    label: 'one',
+    order: 1,
+    state: 'done',
+    result: body,
+    leaseMs: 30_000,
+  })
+  expect(await escaped.begin('acme:bytes', claimOf('t1'))).toMatchObject({ steps: [{ result: Buffer.from(body) }] })
+  await escaped.complete('acme:bytes', { ...ownOf('t1'), answer: { ...ANSWER, body } })
+  expect(await escaped.begin('acme:bytes', claimOf('t2'))).toMatchObject({
+    record: { answer: { body: Buffer.from(body) } },
+  })
+  expect((await escaped.listScope('acme', null)).records).toMatchObject([{ key: 'acme:bytes' }])
+  await own.end()
 })
 
 test('a `query` that answers with rows, or with a list that begins with them, will do', async () => {

@@ -231,6 +231,18 @@ describe('a store', () => {
     expect(sent).toHaveLength(times)
   })
 
+  test('begins to sweep where transactions take the keys too, which no claim comes before', async () => {
+    const sent: string[] = []
+    const counting: PostgresQuery = (text, values) => {
+      if (text.includes('INSERT INTO "once_per_key".sweeps')) sent.push(text)
+      return pool.query(text, values)
+    }
+    const store = storeOn({ query: counting, sweeps: true, transactions: pool })
+    await store.unclaimed?.look('k', { token: 't1', fingerprint: 'f', unknownOutcome: 'rerun' })
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(sent).toHaveLength(1)
+  })
+
   test('does not sweep any more once its pool is closed, and says nothing of it', async () => {
     const closing = openPool(url)
     const events: StoreEvent[] = []

@@ -400,6 +400,33 @@ describe('a step', () => {
   })
 })
 
+describe('a client that gives two transactions the same `tx`', () => {
+  test('records no step of one run in the other’s record', async () => {
+    const other = await pool.connect()
+    await other.query('BEGIN')
+    await store.begin('other', claimOf('t2'))
+    let connection: PoolClient = tx
+    const mixed = insideOf((_tx, { text, values }) => connection.query(text, [...values]))
+    const shared = {} as PoolClient
+    await mixed.mark(shared, 't1', 30_000)
+    await mixed.step(shared, 'k', 't1', 'charge')
+    connection = other
+    await mixed.mark(shared, 't2', 30_000)
+    await mixed.step(shared, 'other', 't2', 'refund')
+    connection = tx
+    const change = { label: 'charge', order: 1, state: 'done', result: Uint8Array.of(1) } as const
+    await expect(mixed.stepDone(shared, 'k', 't1', change)).rejects.toMatchObject({ code: 'transaction_unmarked' })
+    await other.query('ROLLBACK')
+    other.release()
+  })
+})
+
+test('damaged steps are no steps: the record is said to be unreadable', async () => {
+  await query("UPDATE once_per_key.records SET steps = '{}'")
+  await inside.mark(tx, 't1', 30_000)
+  await expect(inside.step(tx, 'k', 't1', 'charge')).rejects.toMatchObject({ code: 'record_unreadable' })
+})
+
 test('our statements leave the time limit for locks as the transaction has it', async () => {
   await tx.query("SET LOCAL lock_timeout = '7s'")
   const limit = async () => (await tx.query('SHOW lock_timeout')).rows

@@ -25,8 +25,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: a transaction takes its key from another state than it has seen',
-    find: 'return version !== null && version.token === taken?.token && version.revision === taken.revision',
-    replace: 'return version !== null && taken !== undefined',
+    find: 'if (!isSameVersion(version, taken)) throw operationTakenError()',
+    replace: 'if (version === null) throw operationTakenError()',
     check: 'S5',
   },
   {

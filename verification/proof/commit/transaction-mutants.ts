@@ -85,9 +85,9 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a takeover on Postgres is not told the steps',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    find: '${COLUMNS}, ${bodyOfOwn}, r.steps ${joined}`), read:',
+    find: 'SELECT ${COLUMNS}, ${bodyOfOwn}, r.steps FROM ${records} r WHERE',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    replace: '${COLUMNS}, ${bodyOfOwn}, NULL::pg_catalog.bytea AS steps ${joined}`), read:',
+    replace: 'SELECT ${COLUMNS}, ${bodyOfOwn}, NULL::pg_catalog.bytea AS steps FROM ${records} r WHERE',
     check: 'S14',
   },
 ]
