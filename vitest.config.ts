@@ -28,7 +28,7 @@ export const LONG = [
   'test/processes/{dead-owner,killed-runner,reserve-call-record,stopped-owner,two-processes,webhook-deliveries}.test.ts',
   'test/adapters/sqlite/{durability,killed,races,waiting-scripts}.test.ts',
   'test/adapters/memory/{cluster,scans}.test.ts',
-  'test/adapters/mysql/chaos.test.ts',
+  'test/adapters/sql/chaos.test.ts',
   'test/core/{hidden-class-of-executions,tokens-of-one-snapshot}.test.ts',
   // Servers that are silent for seconds, or do much.
   'test/command/unanswered.test.ts',

@@ -1,10 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createPool } from 'mysql2/promise'
 import { MySqlStore } from 'once-per-key/mysql'
+import { PostgresStore } from 'once-per-key/postgres'
+import { Pool } from 'pg'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { startMariaDb } from '../../support/mariadb-server.js'
+import { startPgBouncer } from '../../support/pgbouncer.js'
+import { startPostgres } from '../../support/postgres-server.js'
 import { thoroughly } from '../../support/thoroughness.js'
-import { buildPayingService, type PayingService, startPayingService } from './paying-services.js'
+import { buildPayingService, type PayingService, type ServiceSettings, startPayingService } from './paying-services.js'
 
 // Services are killed in their work, and so is the server; connections are killed and cut, replies lost. Whatever happens, a key has its
 // effect once.
@@ -17,11 +21,74 @@ const CLIENTS = 24
 /** For a service to come to its work: none does while the server is away. */
 const MOST_WAITED_MS = 3_000
 
-const [server, program] = await Promise.all([startMariaDb(), buildPayingService()])
+/** A server that crashes, and where its clients reach it. */
+interface ChaosDialect {
+  readonly dialect: ServiceSettings['dialect']
+  /** Of the server, or of what is in front of it. */
+  readonly port: number
+  url(database: string): string
+  createDatabase(name: string): Promise<unknown>
+  run(sql: string, database?: string): Promise<Record<string, unknown>[]>
+  restart(): Promise<unknown>
+  killConnections(): Promise<unknown>
+  migrate(url: string): Promise<void>
+  close(): Promise<unknown>
+}
+
+const EFFECTS = 'CREATE TABLE effects (n SERIAL PRIMARY KEY, name VARCHAR(64), id VARCHAR(128))'
+
+async function onMariaDb(): Promise<ChaosDialect> {
+  const server = await startMariaDb()
+  return {
+    ...server,
+    dialect: 'mysql',
+    async killConnections() {
+      const rows = await server.run(
+        "SELECT id FROM information_schema.processlist WHERE user = 'root' AND db IS NOT NULL",
+      )
+      for (const { id } of rows.slice(0, 6)) await server.run(`KILL CONNECTION ${id}`).catch(() => {})
+    },
+    async migrate(uri) {
+      const pool = createPool({ uri, connectionLimit: 1 })
+      await new MySqlStore({ pool }).migrate()
+      await pool.end()
+    },
+  }
+}
+
+async function onPostgres(): Promise<ChaosDialect> {
+  const server = await startPostgres()
+  return {
+    ...server,
+    dialect: 'postgres',
+    killConnections: () =>
+      server.run(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname <> 'postgres' LIMIT 6`,
+      ),
+    async migrate(connectionString) {
+      const pool = new Pool({ connectionString, max: 1 })
+      await new PostgresStore({ pool }).migrate()
+      await pool.end()
+    },
+  }
+}
+
+async function behindPgBouncer(): Promise<ChaosDialect> {
+  const postgres = await onPostgres()
+  const bouncer = await startPgBouncer(postgres.port, 16)
+  const close = async () => {
+    await bouncer.close()
+    await postgres.close()
+  }
+  return { ...postgres, port: bouncer.port, url: bouncer.url, close }
+}
+
+const program = await buildPayingService()
 const services: PayingService[] = []
 afterAll(async () => {
   await endServices()
-  await Promise.all([server.close(), program.remove()])
+  await program.remove()
 })
 
 async function endServices(): Promise<void> {
@@ -29,7 +96,7 @@ async function endServices(): Promise<void> {
 }
 
 /** One fault after the other, while there is work. Resolves with how many of each there were. */
-async function disturb(isOver: () => boolean): Promise<Record<string, number>> {
+async function disturb(server: ChaosDialect, isOver: () => boolean): Promise<Record<string, number>> {
   const done: Record<string, number> = {}
   const faults: Record<string, (service: PayingService) => unknown> = {
     'reply to COMMIT lost': ({ proxy }) => void proxy.dropReplyTo('COMMIT'),
@@ -37,12 +104,7 @@ async function disturb(isOver: () => boolean): Promise<Record<string, number>> {
     'reply to INSERT lost': ({ proxy }) => void proxy.dropReplyTo('INSERT'),
     'statement torn': ({ proxy }) => void proxy.tearRequest('UPDATE'),
     'connections reset': ({ proxy }) => proxy.reset(),
-    'connections killed': async () => {
-      const rows = await server.run(
-        "SELECT id FROM information_schema.processlist WHERE user = 'root' AND db IS NOT NULL",
-      )
-      for (const { id } of rows.slice(0, 6)) await server.run(`KILL CONNECTION ${id}`).catch(() => {})
-    },
+    'connections killed': () => server.killConnections(),
     'service cut off': async ({ proxy }) => {
       proxy.freeze()
       await pause(700)
@@ -62,18 +124,25 @@ async function disturb(isOver: () => boolean): Promise<Record<string, number>> {
 }
 
 describe.each([
-  ['the leased way', 'assumed'],
-  ['one transaction and no claim', 'in-transaction'],
-] as const)('under faults, %s', async (_name, effects) => {
-  test(`${KEYS} keys have one effect each, and one answer`, async () => {
+  ['MariaDB', onMariaDb],
+  ['Postgres', onPostgres],
+  ['Postgres behind PgBouncer', behindPgBouncer],
+] as const)('under faults, on %s', async (_name, open) => {
+  const server = await open()
+  afterAll(async () => {
+    await endServices()
+    await server.close()
+  })
+
+  test.each([
+    ['the leased way', 'assumed'],
+    ['one transaction and no claim', 'in-transaction'],
+  ] as const)(`%s: ${KEYS} keys have one effect each, and one answer`, async (_way, effects) => {
     const database = effects === 'assumed' ? 'leased' : 'unclaimed'
     await server.createDatabase(database)
-    await server.run(
-      'CREATE TABLE effects (n BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(64), id VARCHAR(128))',
-      database,
-    )
-    await migrate(database)
-    const settings = { uri: server.url(database), effects }
+    await server.run(EFFECTS, database)
+    await server.migrate(server.url(database))
+    const settings = { dialect: server.dialect, uri: server.url(database), effects }
     const start = () => startPayingService(program.file, server.port, settings)
     services.push(...(await Promise.all(Array.from({ length: SERVICES }, start))))
     const answers = new Map<string, string>()
@@ -100,7 +169,7 @@ describe.each([
     }
 
     let isOver = false
-    const disturbed = disturb(() => isOver)
+    const disturbed = disturb(server, () => isOver)
     await Promise.all(Array.from({ length: CLIENTS }, (_, i) => client(i)))
     isOver = true
     const faults = await disturbed
@@ -122,9 +191,3 @@ describe.each([
     await endServices()
   })
 })
-
-async function migrate(database: string): Promise<void> {
-  const pool = createPool({ uri: server.url(database), connectionLimit: 1 })
-  await new MySqlStore({ pool }).migrate()
-  await pool.end()
-}

@@ -5,6 +5,7 @@ import { type BuiltProgram, buildProgram } from '../../support/built-program.js'
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js'
 
 export interface ServiceSettings {
+  readonly dialect: 'mysql' | 'postgres'
   /** Of the database, by a way that may lose what it likes. */
   readonly uri: string
   readonly effects: 'assumed' | 'in-transaction'
@@ -36,16 +37,16 @@ export interface PayingService {
 }
 
 export function buildPayingService(): Promise<BuiltProgram> {
-  return buildProgram('test/adapters/mysql/paying-service.main.ts', ['mysql2', 'mysql2/promise'])
+  return buildProgram('test/adapters/sql/paying-service.main.ts', ['mysql2', 'mysql2/promise', 'pg'])
 }
 
 export async function startPayingService(
   program: string,
   serverPort: number,
-  { uri, effects }: ServiceSettings,
+  { uri, ...others }: ServiceSettings,
 ): Promise<PayingService> {
   const proxy = await startFaultProxy(serverPort)
-  const settings = { uri: uri.replace(`:${serverPort}`, `:${proxy.port}`), effects }
+  const settings = { uri: uri.replace(`:${serverPort}`, `:${proxy.port}`), ...others }
   const waiting = new Map<number, { resolve(id: string): void; reject(error: Error): void }>()
   let asked = 0
   let whenWorking: (() => void) | undefined
