@@ -17,8 +17,8 @@ import type {
  * by `once-per-key/core` as `machine`): a store that runs the machine atomically is correct. Further ones are optional,
  * for operators.
  *
- * Each command is ONE atomic step, and over a network a first claim and a replay are best ONE round trip. Each may be sent twice (after a lost reply, or
- * by a client that re-sends): because of the token the second has no effect.
+ * Each command is ONE atomic step. Over a network a first claim and a replay are best ONE round trip. Each command may be sent
+ * twice (after a lost reply, or by a client that re-sends): because of the token the second has no effect.
  *
  * - Arguments are durations, never times: the store's own clock decides, so an application server with a wrong clock
  *   cannot take a lease.
