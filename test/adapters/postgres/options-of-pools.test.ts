@@ -40,7 +40,7 @@ describe.each(['assumed', 'in-transaction'] as const)('effects: %s', (effects) =
 
 test.each([
   ['in one round trip', {}, 1],
-  ['one by one where the pool pipelines by itself', { pipeline: true }, 3],
+  ['one by one where the pool pipelines by itself', { pipeline: true }, 4],
 ])(
   'at a default of SERIALIZABLE, a command is a transaction at READ COMMITTED, sent %s',
   async (_how, options, trips) => {

@@ -15,7 +15,7 @@ import { buildPayingService, type PayingService, type ServiceSettings, startPayi
 vi.setConfig({ testTimeout: 1_800_000, hookTimeout: 60_000 })
 
 /** ONCE_PER_KEY_CHAOS=5000: so many keys for each way. */
-const KEYS = Number(process.env.ONCE_PER_KEY_CHAOS ?? thoroughly('150', '1000'))
+const KEYS = Number(process.env.ONCE_PER_KEY_CHAOS ?? thoroughly('150', '600'))
 const SERVICES = 3
 const CLIENTS = 24
 /** For a service to come to its work: none does while the server is away. */
