@@ -31,7 +31,7 @@ export class MySqlRecordTable extends SqlRecordTable<Statement> {
   }
 
   async claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot> {
-    if (await this.write(this.#statements.claim(toClaimValues(key, claim)), true)) return 'inserted'
+    if (await this.write(this.#statements.claim(toClaimValues(key, claim)), 'claim')) return 'inserted'
     return this.read(key, claim.fingerprint, 'claim')
   }
 

@@ -62,14 +62,14 @@ export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTa
     const { read, readShown } = this.#statements
     const id = computeRecordId(key)
     const sent = fingerprint === undefined ? read({ id }) : readShown({ id, fingerprint })
-    const [row = {}] = await this.#database.queryRows(sent, kind !== 'command')
+    const [row = {}] = await this.#database.queryRows(sent, isUrgent(kind))
     return this.parseRow(row)
   }
 
   async readUnlocked(key: string, kind: CommandKind = 'claim'): Promise<RecordSnapshot | 'locked'> {
     try {
       const sent = this.#statements.readUnlocked({ id: computeRecordId(key) })
-      const [row] = await this.#database.queryRows(sent, kind !== 'command')
+      const [row] = await this.#database.queryRows(sent, isUrgent(kind))
       return row === undefined ? await this.read(key, undefined, kind) : this.parseRow(row)
     } catch (error) {
       if (this.isLocked(error)) return 'locked'
@@ -79,17 +79,17 @@ export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTa
 
   insert(key: string, record: StoredRecord, kind: CommandKind): Promise<boolean> {
     const values = { ...toRecordColumns(record), id: computeRecordId(key), name: key, lockWait: this.getLockWait(kind) }
-    return this.write(this.#statements.insert(values), kind !== 'command')
+    return this.write(this.#statements.insert(values), kind)
   }
 
   update(key: string, record: StoredRecord, version: RowVersion, kind: CommandKind): Promise<boolean> {
     const values = { ...toRecordColumns(record), ...toVersionValues(key, version), lockWait: this.getLockWait(kind) }
-    return this.write(this.#statements.update(values), kind !== 'command')
+    return this.write(this.#statements.update(values), kind)
   }
 
   remove(key: string, version: RowVersion, kind: CommandKind): Promise<boolean> {
     const values = { ...toVersionValues(key, version), lockWait: this.getLockWait(kind) }
-    return this.write(this.#statements.remove(values), kind !== 'command')
+    return this.write(this.#statements.remove(values), kind)
   }
 
   renew(key: string, { token, leaseMs, retentionMs }: Ownership & { readonly leaseMs: number }): Promise<boolean> {
@@ -105,9 +105,13 @@ export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTa
     return parseSnapshot(this.toColumns(row), toError)
   }
 
-  protected async write(statement: Statement, isUrgent = false): Promise<boolean> {
-    return (await this.#database.write(statement, isUrgent)) > 0
+  protected async write(statement: Statement, kind: CommandKind = 'command'): Promise<boolean> {
+    return (await this.#database.write(statement, isUrgent(kind))) > 0
   }
+}
+
+function isUrgent(kind: CommandKind): boolean {
+  return kind !== 'command'
 }
 
 /** A storage key may exceed the maximum size of an index entry. */

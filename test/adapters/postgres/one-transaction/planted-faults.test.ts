@@ -3,6 +3,7 @@ import { runner } from 'once-per-key/run'
 import type { Pool, PoolClient } from 'pg'
 import { expect, test, vi } from 'vitest'
 import { IN_STATEMENT } from '../../../support/postgres-statements.js'
+import { transactionByHand } from '../../../support/transaction-by-hand.js'
 import { storeOn } from '../open-store.js'
 import { onDatabase } from './served.js'
 
@@ -30,19 +31,7 @@ const LOOKS_INSIDE: readonly Planting[] = [
 
 function plantedTransactions(pool: Pool, plantings: readonly Planting[]): PostgresTransactions<PoolClient> {
   return {
-    async transaction(work) {
-      const tx = await pool.connect()
-      try {
-        await tx.query('BEGIN')
-        await work(tx)
-        await tx.query('COMMIT')
-      } catch (error) {
-        await tx.query('ROLLBACK')
-        throw error
-      } finally {
-        tx.release()
-      }
-    },
+    transaction: async (work) => transactionByHand(await pool.connect(), work),
     run: (tx, { text, values }) => tx.query(plantings.reduce(plant, text), [...values]),
   }
 }
