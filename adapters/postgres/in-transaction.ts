@@ -113,11 +113,17 @@ export class PostgresTransactionStatements implements SqlTransactions {
     const id = computeRecordId(key)
     const { token, idleMs } = entry
     const lock = computeLockNumber(id, this.#schema)
-    const row = requireRow(await this.#send(tx, this.#statements.enter({ id, token, idleMs, lock })))
+    const { enter, readEntered } = this.#statements
+    const second = readEntered({ id })
+    const run = this.#client.runBoth ?? runInTurn(this.#client.run)
+    const both = (opened: unknown, first: Statement) => run.call(this.#client, opened, first, second)
+    const [entered, read] = (await this.#send(tx, enter({ token, idleMs, lock }), both)) as readonly unknown[]
+    const row = requireRow(entered)
     if (requireText(row, 'isolation') === 'read committed') {
-      const found: Row = row.found === null ? {} : JSON.parse(requireText(row, 'found'))
-      const { record, now } = this.#table.parseRow({ ...found, now: row.now, body: null, steps: null })
-      if (machine.enter(record, entry, now) === 'taken') return 'taken'
+      const { now, found: json } = requireRow(read)
+      const found: Row = typeof json === 'string' ? JSON.parse(json) : {}
+      const { record, now: at } = this.#table.parseRow({ ...found, now, body: null, steps: null })
+      if (machine.enter(record, entry, at) === 'taken') return 'taken'
     }
     return row.free === '1' ? 'entered' : 'locked'
   }
@@ -160,6 +166,13 @@ export class PostgresTransactionStatements implements SqlTransactions {
       const error = storeError(thrown, this.#schema)
       throw OURS.has(error.code) ? error : error.cause
     }
+  }
+}
+
+/** For a client that sends one statement at a time. */
+function runInTurn(run: OpenedTransactions<unknown, unknown>['run']) {
+  return async function (this: unknown, tx: unknown, first: Statement, second: Statement): Promise<readonly unknown[]> {
+    return [await run.call(this as never, tx, first), await run.call(this as never, tx, second)]
   }
 }
 

@@ -90,8 +90,8 @@ function createOwnChange(schema: string, set: string, checks: readonly Check[], 
 }
 
 /**
- * Of a transaction that takes its key. The unique index is the authority. The advisory lock only saves work: its last holder may commit
- * between the snapshot of `enter` and the lock, and then the last statement raises.
+ * Of a transaction that takes its key. The unique index is the authority. The advisory lock only saves work, but with the lock free,
+ * whatever its last holder has committed can be read by the next statement.
  */
 function createUnclaimedStatements(schema: string) {
   const finish = (checks: readonly Check[], onConflict: string) =>
@@ -104,10 +104,13 @@ function createUnclaimedStatements(schema: string) {
       ELSE ${raiseSql(`CASE ${toRefusalsSql(checks)} ELSE 'operation_taken' END`)} END AS reply, ${RESTORED}`)
   const written = [...MARKED, ...WRITTEN]
   return {
-    /** Marks the transaction, tries to take the lock, and reads the record; not above READ COMMITTED, where that would abort others. */
-    enter:
-      createStatement(`SELECT ${MARKING}, CASE WHEN pg_catalog.pg_try_advisory_xact_lock(:lock) THEN '1' END AS free,
-      (${NOW})::pg_catalog.text AS now, CASE WHEN pg_catalog.current_setting('transaction_isolation') {=} 'read committed' THEN (
+    /** Marks the transaction, and tries to take the lock. The record is read not above READ COMMITTED, where that would abort others. */
+    enter: createStatement(
+      `SELECT ${MARKING}, CASE WHEN pg_catalog.pg_try_advisory_xact_lock(:lock) THEN '1' END AS free`,
+    ),
+    /** Behind `enter`, whose lock is older than this snapshot. */
+    readEntered:
+      createStatement(`SELECT (${NOW})::pg_catalog.text AS now, CASE WHEN pg_catalog.current_setting('transaction_isolation') {=} 'read committed' THEN (
         SELECT pg_catalog.row_to_json(found)::pg_catalog.text FROM (SELECT ${COLUMNS} FROM ${schema}.records r WHERE r.id {=} :id) found
       ) END AS found`),
     /** The last one, without ON CONFLICT: it raises where there is a record. */

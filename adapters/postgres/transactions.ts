@@ -68,6 +68,8 @@ export function areTransactions(value: unknown): value is AnyTransactions {
 /** The transactions of a pool also show when the database ends a session. Those of other clients do not. */
 export interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx, Options> {
   sessionEnd?(tx: Tx): Promise<void> | undefined
+  /** Runs two statements, in one round trip if it can. */
+  runBoth?(tx: Tx, first: Statement, second: Statement): Promise<readonly unknown[]>
   /** Runs the last statement, and may send COMMIT behind it: then `transaction` sends none. */
   runLast?(tx: Tx, statement: Statement): Promise<unknown>
 }
@@ -85,6 +87,7 @@ function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<Postg
   const open = new WeakMap<PostgresConnection, ConnectionTransaction>()
   return {
     run: (tx, statement) => open.get(tx)?.run(statement) ?? sendOnConnection(tx, statement, prepares),
+    runBoth: async (tx, first, second) => open.get(tx)?.runBoth(first, second) ?? [],
     runLast: async (tx, statement) => open.get(tx)?.runLast(statement),
     sessionEnd: (tx) => open.get(tx)?.end,
 
@@ -158,6 +161,14 @@ class ConnectionTransaction {
       sendPipelined(this.#connection, [{ text: this.#begin, values: [] }, this.#toSentStatement(statement)]),
     )
     return requireResult(result)
+  }
+
+  async runBoth(first: Statement, second: Statement): Promise<readonly unknown[]> {
+    if (!this.#pipes) return [await this.run(first), await this.run(second)]
+    const begin = this.#hasBegun ? [] : [{ text: this.#begin, values: [] }]
+    this.#hasBegun = true
+    const sent = [...begin, this.#toSentStatement(first), this.#toSentStatement(second)]
+    return (await limitQuery(sendPipelined(this.#connection, sent))).map(requireResult).slice(begin.length)
   }
 
   /** The last statement, and COMMIT behind it; if it fails, COMMIT is not carried out. */

@@ -14,5 +14,6 @@ export const IN_STATEMENT = {
   /** Of a transaction, and by hand. */
   completion: "DO UPDATE SET state = 'completed'",
   enter: 'pg_try_advisory_xact_lock(',
+  readEntered: 'END AS found',
   finish: "'operation_taken'",
 } as const

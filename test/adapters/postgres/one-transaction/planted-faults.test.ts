@@ -23,7 +23,7 @@ const NO_RAISE: readonly Planting[] = [
 ]
 const LOOKS_INSIDE: readonly Planting[] = [
   [
-    IN_STATEMENT.enter,
+    IN_STATEMENT.readEntered,
     /CASE WHEN pg_catalog\.current_setting\('transaction_isolation'\) \S+ 'read committed'/,
     'CASE WHEN true',
   ],
