@@ -15,6 +15,17 @@ await build({
   entry: ['src/**/*.ts', 'adapters/**/*.ts'].map((pattern) => ROOT + pattern),
   ...{ bundle: false, format: 'esm', target: 'node20', outDir: OUT, config: false, silent: true, clean: true },
 })
+Error.stackTraceLimit = Number.POSITIVE_INFINITY
+
+/** Before the package is loaded, for which it is Node's own. The longest stack on which a response was handed to Node, of the request that was sent last. */
+let frames = []
+const { end } = ServerResponse.prototype
+ServerResponse.prototype.end = function (...args) {
+  const own = new Error().stack.split('\n').filter((line) => line.includes(OUT))
+  if (own.length > frames.length) frames = own
+  return Reflect.apply(end, this, args)
+}
+
 const { idempotency } = await import(`${OUT}src/index.js`)
 const { MemoryStore } = await import(`${OUT}adapters/memory/index.js`)
 
@@ -26,17 +37,6 @@ app.post('/payouts', express.json(), once, (req, res) => {
 })
 const server = createServer(app).listen(0, '127.0.0.1')
 await new Promise((resolve) => server.once('listening', resolve))
-Error.stackTraceLimit = Number.POSITIVE_INFINITY
-
-/** The longest stack on which a response was handed to Node, of the request that was sent last. */
-let frames = []
-const { end } = ServerResponse.prototype
-ServerResponse.prototype.end = function (...args) {
-  const own = new Error().stack.split('\n').filter((line) => line.includes(OUT))
-  if (own.length > frames.length) frames = own
-  return Reflect.apply(end, this, args)
-}
-
 async function post(key, body) {
   const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': key }
   const url = `http://127.0.0.1:${server.address().port}/payouts`
