@@ -15,21 +15,23 @@ const REPLAYED = ['Idempotent-Replayed', 'true'] as const
  * sent.
  */
 export function toStoredAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
-  const stored = removeUnkeptHeaders(answer, keepHeader)
+  const { status, statusMessage, body } = answer
+  const headers: Answer['headers'][number][] = []
+  const connection: string[] = []
+  for (const header of answer.headers) {
+    const name = header[0].toLowerCase()
+    if (isKept(name, header[1], answer, keepHeader)) headers.push(header)
+    else if (name === 'connection') connection.push(header[1])
+  }
+  const kept = connection.length === 0 ? headers : removeConnectionHeaders(headers, connection.join())
+  const stored = { status, statusMessage, headers: kept, body }
   return isSendable(stored) ? stored : { ...stored, body: null }
 }
 
-function removeUnkeptHeaders(answer: Answer, keepHeader: KeepHeader): Answer {
-  const headers = answer.headers.filter((header) => isKept(header, answer, keepHeader))
-  const connection = answer.headers.filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value)
-  return { ...answer, headers: connection.length === 0 ? headers : removeConnectionHeaders(headers, connection.join()) }
-}
-
-function isKept(header: Answer['headers'][number], answer: Answer, keepHeader: KeepHeader): boolean {
-  const name = header[0].toLowerCase()
-  return name === 'content-length'
-    ? isContentLengthOf(answer, header[1]) // Kept if it fits the body; not an option's choice.
-    : !HOP_BY_HOP.has(name) && keepHeader(name, !NOT_BY_DEFAULT.has(name))
+function isKept(lowerCaseName: string, value: string, answer: Answer, keepHeader: KeepHeader): boolean {
+  return lowerCaseName === 'content-length'
+    ? isContentLengthOf(answer, value) // Kept if it fits the body; not an option's choice.
+    : !HOP_BY_HOP.has(lowerCaseName) && keepHeader(lowerCaseName, !NOT_BY_DEFAULT.has(lowerCaseName))
 }
 
 /** RFC 9110 §7.6.1: Connection lists further fields that belong to this connection. */
