@@ -37,6 +37,20 @@ import { type OriginalMethods, pickSendingMethods, type SendingMethods } from '.
  * collections. The prototype of `res` must not be changed: Express sets it in each mounted application.
  */
 
+/**
+ * - `holding`: what the handler writes is kept. Next: `streaming`, `given`, `ended` or `broken`.
+ * - `given`: the framework has handed the answer to the run, and writes it once its record is settled. What anybody writes
+ *   meanwhile is discarded. Next: `holding`.
+ * - `streaming`: the answer is too large to keep, or has no end to wait for. Its head was sent, and what the handler
+ *   writes is sent as it comes, except the end. Next: `ended` or `broken`.
+ * - `ended`: the handler has ended its response; nothing that it does later changes the answer. Its record is being
+ *   settled, or the result is being sent. Next: `finished`; or `holding` again, if the answer was made in a transaction
+ *   that was rolled back.
+ * - `finished`: the last byte was sent, or the client has gone.
+ * - `broken`: the handler broke its response off before its end: a failure. The connection is closed afterwards.
+ */
+export type BufferState = 'holding' | 'given' | 'streaming' | 'ended' | 'finished' | 'broken'
+
 export interface ResponseOverrides {
   /** What Node's own functions send is on its way to the client. */
   readonly isSending: boolean
@@ -61,6 +75,12 @@ export function overrideResponse(res: ServerResponse, holder: ResponseOverrides)
   held.destroy = destroy
   held.emit = emit
   if (held.__onFinished !== undefined) held.__onFinished = null
+}
+
+/** Whether nobody has wrapped what `overrideResponse` installed: then nothing waits behind it for the head or the body. */
+export function areMethodsOurs(res: ServerResponse): boolean {
+  const held = res as unknown as Record<string, unknown>
+  return held.end === end && held.writeHead === writeHead && held.write === write && held.flushHeaders === flushHeaders
 }
 
 /** Whether it has passed the library already. */
@@ -204,6 +224,13 @@ export function showRequestSocket(req: IncomingMessage, shown: Socket): void {
 
 export function hasNodeEndRun(res: ServerResponse): boolean {
   return getResponseFields(res).finished
+}
+
+/** What a response shows when its buffer changes to this state. */
+export function showState(res: ServerResponse, state: BufferState): void {
+  if (state === 'holding') showAsNotEnded(res)
+  else if (state === 'given') showAsEnded(res)
+  else if (state === 'broken') showAsDestroyed(res, true)
 }
 
 /** It has run in place of the hold's: the response goes on. */

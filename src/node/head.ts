@@ -1,8 +1,11 @@
+import type { Buffer } from 'node:buffer'
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
+import * as faked from './faked.js'
 import { getHeaderMap, getHeaderValue, type HeaderMap, isSameHeaderValue } from './headers.js'
+import { copyBytes } from './held-body.js'
 import { invalidStatusError, invalidStatusMessageError } from './node-errors.js'
-import { hasNodeEnd, type OriginalMethods } from './sending/outlet.js'
+import { areNodeMethods, hasNodeEnd, type OriginalMethods } from './sending/outlet.js'
 
 /** The head that a handler handed over with its first byte, or with `writeHead`. */
 export interface ResponseHead {
@@ -120,6 +123,64 @@ export function diffHeaders(before: HeaderMap, now: HeaderMap, keepLength: boole
   }
   return changed
 }
+
+/** A response that its handler ended with all of its body at once. `sent`: what Node's own `end` is given once it is stored. */
+export interface WholeResponse {
+  readonly answer: ResponseHead & { readonly body: Buffer }
+  readonly sent: Buffer | string
+}
+
+interface ObservedResponse {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  /** Its headers before the handler. */
+  readonly before: HeaderMap
+  readonly outlet: OriginalMethods
+}
+
+/**
+ * Nearly every response: a status, headers and one chunk, and nothing about them for which Node has more than one way. So nothing of it
+ * is gathered, and Node writes it as if the handler had called Node's own `end`. `undefined`: it must go the long way, by `applyWriteHead`
+ * and `sendWhole`.
+ */
+export function captureWholeResponse(
+  { req, res, before, outlet }: ObservedResponse,
+  chunk: unknown,
+  encoding: unknown,
+): WholeResponse | undefined {
+  if (!areNodeMethods(outlet) || !faked.areMethodsOurs(res) || faked.hasTrailers(res)) return undefined
+  const { statusCode: status } = res
+  if (!Number.isInteger(status) || status > 599 || !mayHaveBody(req, status) || res.statusMessage) return undefined
+  const body = copyBytes(chunk, encoding)
+  const headers = diffPlainHeaders(before, getHeaderMap(res), body.byteLength)
+  if (headers === undefined) return undefined
+  // UTF-8 has as many bytes as the text has characters only if all of them are ASCII.
+  const isAscii = typeof chunk === 'string' && chunk.length === body.byteLength && isUtf8(encoding)
+  return { answer: { status, statusMessage: '', headers, body, isAscii: true }, sent: isAscii ? chunk : body }
+}
+
+function isUtf8(encoding: unknown): boolean {
+  return typeof encoding !== 'string' || encoding === 'utf8' || encoding === 'utf-8'
+}
+
+/** `diffHeaders` where every header is one line of plain ASCII, and the length is Node's to say; `undefined`: they are not. */
+function diffPlainHeaders(before: HeaderMap, now: HeaderMap, byteLength: number): HeaderPairs | undefined {
+  const changed: HeaderPairs[number][] = []
+  for (const lowerCaseName in now) {
+    const [name, value] = now[lowerCaseName] as HeaderMap[string]
+    if (lowerCaseName === 'content-length') {
+      if (Number(value) !== byteLength) return undefined
+      continue
+    }
+    const isFraming = lowerCaseName === 'transfer-encoding' || lowerCaseName === 'trailer'
+    const text = String(value)
+    if (isFraming || typeof value === 'object' || NOT_PLAIN.test(text)) return undefined
+    if (before[lowerCaseName]?.[1] !== value || bodyHeaders.has(lowerCaseName)) changed.push([name, text])
+  }
+  return changed
+}
+
+const NOT_PLAIN = /[^\t\x20-\x7e]/
 
 /** Sets the headers of `writeHead`: they replace those with the same name, and may repeat a name. */
 function setHeadArgument(res: ServerResponse, given: HeadArgument): void {

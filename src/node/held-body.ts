@@ -4,23 +4,27 @@ import { invalidChunkError } from './node-errors.js'
 
 /** Bytes that a handler has written and that have not been sent. */
 export class BodyBuffer {
-  #gathered = new ByteCollector()
+  /** Made for its first bytes: most responses are whole without. */
+  #gathered: ByteCollector | undefined = undefined
 
   get byteLength(): number {
-    return this.#gathered.byteLength
+    return this.#gathered?.byteLength ?? 0
   }
 
   add(bytes: Buffer): void {
+    this.#gathered ??= new ByteCollector()
     this.#gathered.add(bytes)
   }
 
   /** Removes and returns the bytes as one Buffer. */
   takeBytes(): Buffer {
-    const body = this.#gathered.concat()
-    this.#gathered = new ByteCollector()
+    const body = this.#gathered?.concat() ?? NOTHING
+    this.#gathered = undefined
     return Buffer.isBuffer(body) ? body : toBuffer(body)
   }
 }
+
+const NOTHING = Buffer.alloc(0)
 
 /**
  * A copy, because the caller may reuse its buffer before the response is sent. Throws for what Node's own `write`

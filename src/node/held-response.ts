@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type MaybePromise, runAfterwards, transactionLateError } from '../core/index.js'
+import { type Answer, type MaybePromise, runAfterwards, transactionLateError } from '../core/index.js'
 import { isEventStream } from '../http/answer/answer.js'
 import type { AnswerBuffer, HeaderPairs, RequestEnd, RequestRun } from '../http/index.js'
 import * as faked from './faked.js'
-import { applyWriteHead, canStream, isHeadStale, isReplayableBody, mayHaveBody, type ResponseHead } from './head.js'
+import * as heads from './head.js'
 import { getHeaderMap, getHeaderValue, ResponseCheckpoint } from './headers.js'
 import { BodyBuffer, copyBytes } from './held-body.js'
 import { StreamedResponse } from './held-stream.js'
@@ -14,20 +14,6 @@ import { hasNodeEnd, hasNodeWrite } from './sending/outlet.js'
 import { type ReplacementSender, ResponseSender } from './sending/response-sender.js'
 import { type BodyStart, toWireHead } from './sending/send.js'
 import type { HangUpMethod } from './sending/socket-view.js'
-
-/**
- * - `holding`: what the handler writes is kept. Next: `streaming`, `given`, `ended` or `broken`.
- * - `given`: the framework has handed the answer to the run, and writes it once its record is settled. What anybody writes
- *   meanwhile is discarded. Next: `holding`.
- * - `streaming`: the answer is too large to keep, or has no end to wait for. Its head was sent, and what the handler
- *   writes is sent as it comes, except the end. Next: `ended` or `broken`.
- * - `ended`: the handler has ended its response; nothing that it does later changes the answer. Its record is being
- *   settled, or the result is being sent. Next: `finished`; or `holding` again, if the answer was made in a transaction
- *   that was rolled back.
- * - `finished`: the last byte was sent, or the client has gone.
- * - `broken`: the handler broke its response off before its end: a failure. The connection is closed afterwards.
- */
-type BufferState = 'holding' | 'given' | 'streaming' | 'ended' | 'finished' | 'broken'
 
 /**
  * Holds a response from the handler's first byte to its last, settles the run, and only then sends it; of a stream, only
@@ -40,15 +26,17 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   readonly #sender: ResponseSender
 
   /** Only `#changeState` changes it. */
-  #state: BufferState = 'holding'
+  #state: faked.BufferState = 'holding'
   /** The head that the handler handed over with its first byte, or with `writeHead`; before that `undefined`. */
-  #head: ResponseHead | undefined
+  #head: heads.ResponseHead | undefined
   /** What it wrote while `holding`, and its last chunk. */
   readonly #body = new BodyBuffer()
   /** Sends a stream's bytes; `undefined` unless the response became a stream. */
   #stream: StreamedResponse | undefined
   /** The bytes to send at its end: all of them, or those of a stream that follow. */
-  #last: Buffer | undefined = undefined
+  #last: Buffer | string | undefined = undefined
+  /** It was ended at once, and Node writes it as it is: its head is the answer. */
+  #isWhole = false
   #brokenBy: Error | undefined = undefined
   /** The handler hung up after its end: the connection is closed after the answer. */
   #hangsUp = false
@@ -78,11 +66,9 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     faked.overrideResponse(res, this)
   }
 
-  #changeState(state: BufferState): void {
-    if (state === 'holding') faked.showAsNotEnded(this.#res)
+  #changeState(state: faked.BufferState): void {
     this.#state = state
-    if (state === 'given') faked.showAsEnded(this.#res)
-    if (state === 'broken') faked.showAsDestroyed(this.#res, true)
+    faked.showState(this.#res, state)
     if (state === 'finished' && this.#hangsUp) faked.closeAfterResponse(this.#res)
   }
 
@@ -93,7 +79,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     const { before, outlet } = this.#sender
     if (this.#state === 'given' || faked.isIgnoringHeaders(res)) return
     if (this.#head === undefined) {
-      this.#head = applyWriteHead(this.#req, res, before, status, reason, headers, outlet)
+      this.#head = heads.applyWriteHead(this.#req, res, before, status, reason, headers, outlet)
       faked.showAsBegun(res)
       return
     }
@@ -107,7 +93,8 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     switch (this.#state) {
       case 'holding':
         this.#bufferChunk(chunk, encoding, 'write')
-        if (!this.#canKeepBody(this.#body.byteLength) && canStream(this.#req, this.#res)) return this.#openStream(done)
+        if (!this.#canKeepBody(this.#body.byteLength) && heads.canStream(this.#req, this.#res))
+          return this.#openStream(done)
         if (done !== undefined) process.nextTick(done)
         return true
       case 'streaming':
@@ -127,16 +114,27 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
       return
     }
     const isFirst = this.#state === 'holding' || this.#state === 'streaming'
-    if (isFirst && (this.#stream?.isWrong ?? isHeadStale(this.#head, this.#res))) return void this.destroy(undefined)
+    if (isFirst && (this.#stream?.isWrong ?? heads.isHeadStale(this.#head, this.#res)))
+      return void this.destroy(undefined)
+    if (last && done === undefined && this.#captureWhole(last, encoding)) return void this.#settleRun()
     if (isFirst && last) this.#bufferChunk(last, encoding, 'end')
     else if (isFirst) this.#captureHead('end')
     if (done !== undefined) this.#res.once('finish', done)
     // A second end is ignored, and the end of an abandoned response must not change the answer that is being sent.
     this.#isEndDiscarded ||= this.#state === 'given'
     if (!isFirst) return void this.#run.stopped() // As an error page does.
-    this.#changeState('ended')
     this.#settleRun()
-    if (!this.#sender.isGivenBack && !faked.hasNodeEndRun(this.#res)) faked.showAsEnded(this.#res) // Otherwise Node sets it.
+  }
+
+  /** Whether the whole response is this chunk, and Node may write it as it is. Then its head and its bytes are known. */
+  #captureWhole(chunk: unknown, encoding: unknown): boolean {
+    if (this.#state !== 'holding' || this.#head !== undefined || this.#entry !== undefined) return false
+    const whole = heads.captureWholeResponse(this.#sender, chunk, encoding)
+    if (whole === undefined || !this.#canKeepBody(whole.answer.body.byteLength)) return false
+    this.#isWhole = true
+    this.#head = whole.answer
+    this.#last = whole.sent
+    return true
   }
 
   /** A head that is not held was written by Node's own `writeHead`. */
@@ -170,7 +168,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     if (this.#state === 'streaming') this.#sender.outlet.flushHeaders.call(this.#res)
     if (this.#state !== 'holding') return
     this.#captureHead('flushHeaders')
-    if (this.#run.maySendParts && canStream(this.#req, this.#res)) this.#openStream(undefined)
+    if (this.#run.maySendParts && heads.canStream(this.#req, this.#res)) this.#openStream(undefined)
   }
 
   destroy(error: Error | undefined): void {
@@ -191,8 +189,6 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
         return
       case 'finished':
         this.#sender.outlet.destroy.call(this.#res, error)
-        return
-      case 'broken':
     }
   }
 
@@ -202,25 +198,23 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     else Reflect.apply(this.#sender.socket[by], this.#sender.socket, args)
   }
 
-  /** What a framework sees of the client, as its response does. */
   hideDisconnect(): void {
     this.#sender.hideDisconnect()
   }
 
   /** Through `res`, so that hooks on the head that were mounted after the middleware run before the head is read. */
   #captureHead(by: BodyStart['by'], chunk?: unknown, encoding?: unknown): void {
-    const { outlet } = this.#sender
     const isExplicit = this.#head !== undefined
     if (!isExplicit) this.#res.writeHead(this.#res.statusCode)
-    const head = this.#head as ResponseHead
-    if (head.isAscii || !hasNodeEnd(outlet) || !hasNodeWrite(outlet)) return
-    this.#head = toWireHead(this.#req, () => getHeaderMap(this.#res), head, { isExplicit, by, chunk, encoding })
+    if (!hasNodeEnd(this.#sender.outlet) || !hasNodeWrite(this.#sender.outlet)) return
+    const beginning = { isExplicit, by, chunk, encoding }
+    this.#head = toWireHead(this.#req, () => getHeaderMap(this.#res), this.#head as heads.ResponseHead, beginning)
   }
 
   #bufferChunk(chunk: unknown, encoding: unknown, by: 'write' | 'end'): void {
     const bytes = copyBytes(chunk, encoding)
     this.#captureHead(by, chunk, encoding)
-    if (mayHaveBody(this.#req, this.#res.statusCode)) this.#body.add(bytes)
+    if (heads.mayHaveBody(this.#req, this.#res.statusCode)) this.#body.add(bytes)
   }
 
   #canKeepBody(byteLength: number): boolean {
@@ -229,7 +223,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
 
   /** Whether this body is whole, and kept. */
   isBodyKept(body: Uint8Array): boolean {
-    return this.#canKeepBody(body.byteLength) && isReplayableBody(this.#req, this.#res, body)
+    return this.#canKeepBody(body.byteLength) && heads.isReplayableBody(this.#req, this.#res, body)
   }
 
   // --- what a framework does that hands the answer to the run itself
@@ -255,6 +249,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
 
   onRollback(): void {
     this.#head = undefined
+    this.#isWhole = false
     this.#hangsUp = false
     this.#body.takeBytes()
     this.#entry?.restore()
@@ -285,10 +280,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
 
   /** The connection closed before this response had its turn on it: from version 24, Node destroys such a response. */
   #onConnectionClosed(error: Error | undefined): void {
-    if (this.#sender.isBufferingOver) {
-      this.#sender.outlet.destroy.call(this.#res, error)
-      return
-    }
+    if (this.#sender.isBufferingOver) return void this.#sender.outlet.destroy.call(this.#res, error)
     faked.showAsClosed(this.#res, true)
     this.#onClientLeft()
   }
@@ -314,7 +306,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     this.#changeState('streaming')
     this.#stream = new StreamedResponse(this.#sender)
     try {
-      return this.#stream.open(this.#head as ResponseHead, this.#body.takeBytes(), done)
+      return this.#stream.open(this.#head as heads.ResponseHead, this.#body.takeBytes(), done)
     } catch (error) {
       if (this.#res.headersSent) throw error
       // A hook on the head has thrown and nothing was sent: an error page is to follow.
@@ -327,13 +319,21 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
 
   /** The handler has ended. If the store is synchronous, the answer is sent synchronously too. */
   #settleRun(): void {
-    const { status, statusMessage, headers } = this.#head as ResponseHead
+    this.#changeState('ended')
+    const terms = this.#stream !== undefined && this.#run.context.attempt > 0 ? { confirmed: true } : undefined
+    const answer = this.#isWhole ? (this.#head as heads.WholeResponse['answer']) : this.#createAnswer()
+    runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))
+    if (this.#sender.isGivenBack || faked.hasNodeEndRun(this.#res)) return // Node has set it.
+    if (this.#isWhole) faked.showAsBegun(this.#res)
+    faked.showAsEnded(this.#res)
+  }
+
+  #createAnswer(): Answer {
+    const { status, statusMessage, headers } = this.#head as heads.ResponseHead
     const body = this.#body.takeBytes()
     this.#last = body
-    const isStream = this.#stream !== undefined
-    const terms = isStream && this.#run.context.attempt > 0 ? { confirmed: true } : undefined
-    const answer = { status, statusMessage, headers, body: !isStream && this.isBodyKept(body) ? body : null }
-    runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))
+    const isKept = this.#stream === undefined && this.isBodyKept(body)
+    return { status, statusMessage, headers, body: isKept ? body : null }
   }
 
   /**
@@ -345,6 +345,6 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     if (this.#state === 'holding') this.#changeState('ended') // Its answer was rolled back, and no other has followed.
     if (this.#state === 'broken') this.#sender.closeConnection(this.#brokenBy, stream)
     else if (stream !== undefined && settled.action !== 'send') this.#sender.closeConnection(undefined, stream)
-    else this.#sender.send(settled, this.#head as ResponseHead, this.#last as Buffer, stream)
+    else this.#sender.send(settled, this.#head as heads.ResponseHead, this.#last as Buffer, stream, this.#isWhole)
   }
 }

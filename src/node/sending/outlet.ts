@@ -27,6 +27,11 @@ export function pickSendingMethods({ writeHead, write, end, flushHeaders }: Send
   return { writeHead, write, end, flushHeaders }
 }
 
+/** Whether nobody had wrapped any of them. */
+export function areNodeMethods(outlet: OriginalMethods): boolean {
+  return outlet === NODES
+}
+
 /** If false, a wrapper of `end` may add to the body: then a length is only announced if the handler announced one. */
 export function hasNodeEnd({ end }: Pick<OriginalMethods, 'end'>): boolean {
   return end === NODES.end

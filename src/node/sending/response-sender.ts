@@ -5,7 +5,7 @@ import * as faked from '../faked.js'
 import type { ResponseHead } from '../head.js'
 import { assertHttp1Response, type HeaderMap, restoreHeaders, snapshotHeaders } from '../headers.js'
 import { getOriginalMethods, type OriginalMethods } from './outlet.js'
-import { sendStreamEnd, sendWhole } from './send.js'
+import { sendStreamEnd, sendUnchanged, sendWhole } from './send.js'
 import { type HangUpListener, SocketViews } from './socket-view.js'
 
 /**
@@ -233,16 +233,23 @@ export class ResponseSender extends ConnectedClient {
     return this.isBufferingOver && this.#binding.destroysStreamOfLeftClient === true
   }
 
-  /** Sends the result of the run. A hook on the head may throw, and so may Node: the application gets that error. */
-  send(settled: RequestEnd, head: ResponseHead, body: Buffer, stream: StreamEnd | undefined): void {
+  /** Sends the result of the run. `isWhole`: the handler's response is one that Node writes as it is. A hook on the head may throw, and so may Node: the application gets that error. */
+  send(
+    settled: RequestEnd,
+    head: ResponseHead,
+    body: Buffer | string,
+    stream: StreamEnd | undefined,
+    isWhole: boolean,
+  ): void {
     const { res } = this
     if (stream === undefined) faked.showAsNotBegun(res)
     faked.acceptHeaders(res)
     this.endBuffering()
     this.showSocket()
     try {
-      if (stream !== undefined) sendStreamEnd(this, stream.takeRemainingBytes(body))
-      else if (settled.action === 'send') sendWhole(this, head, body)
+      if (stream !== undefined) sendStreamEnd(this, stream.takeRemainingBytes(body as Buffer))
+      else if (settled.action === 'send' && isWhole) sendUnchanged(this, head, body)
+      else if (settled.action === 'send') sendWhole(this, head, body as Buffer)
       else {
         restoreHeaders(this.before, res)
         this.#binding.sendReplacement(this, settled)

@@ -55,6 +55,16 @@ export function sendAnswer(
   }
 }
 
+/** Sends the response as its handler left it: nothing about it needs a decision. */
+export function sendUnchanged(
+  { res, extraHeaders, outlet }: OutgoingResponse,
+  head: ResponseHead,
+  body: Buffer | string,
+): void {
+  setHead(res, head, extraHeaders) // Whoever handles an error of the handler may have set another status by now.
+  sendBody(res, body, outlet)
+}
+
 /** Sends the response as its handler made it, in one piece. */
 export function sendWhole(
   { req, res, extraHeaders, outlet }: OutgoingResponse,
@@ -184,7 +194,8 @@ function restoreHeldMethods(res: ServerResponse, held: SendingMethods): void {
  * which a socket that ignores the encoding reads the same; and a response that waits behind another on its connection,
  * where the `100 Continue` of its own request would otherwise come in between.
  */
-function sendBody(res: ServerResponse, body: Uint8Array, outlet: Pick<OriginalMethods, 'end'>): void {
+function sendBody(res: ServerResponse, body: Uint8Array | string, outlet: Pick<OriginalMethods, 'end'>): void {
+  if (typeof body === 'string') return void outlet.end.call(res, body, 'latin1')
   const { byteLength } = body
   if (byteLength === 0) return void outlet.end.call(res)
   const bytes = Buffer.isBuffer(body) ? body : toBuffer(body)
