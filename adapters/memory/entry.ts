@@ -1,104 +1,83 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, machine, StoredStep } from '../../src/core/index.js'
-import type { RecordTemplate } from './forms.js'
-import { computeSize, getPart, type PackedRecord, type StepsContent, splitParts } from './packed.js'
+import { copyBody, copySteps, joinHead, splitHead } from './packed.js'
 
 type StoredRecord = machine.StoredRecord
 
 /**
- * A record as it is kept: as few objects as possible, because each one that stays costs its bytes, and is copied by the
- * garbage collector. The machine reads its fields as those of any other record.
+ * A record as it is kept, in as few objects as possible, because each one that stays costs its bytes, and is copied by the garbage
+ * collector. The machine reads its fields as those of any other record.
  */
 export class MemoryEntry {
   readonly key: string
-  /** What many records have in common. */
-  form: RecordTemplate
-  /** Token, fingerprint and the answer's own header values. */
-  text: string
-  /** The body, or what is kept in its place. */
-  content: PackedRecord['content']
+  state: StoredRecord['state'] = 'in-flight'
+  token = ''
+  fingerprint: string | null = null
   attempt = 0
+  uncertain = false
   leaseUntil = 0
   expiresAt = 0
+  rerun: true | undefined = undefined
+  /** Its size, as the bounds count it. */
+  bytes = 0
   /** Where it is kept; `null`: nowhere, it was dropped. */
   share: ScopeEntries | null = null
   /** Its neighbours in its share, by age. */
   older: MemoryEntry | null = null
   newer: MemoryEntry | null = null
-  /** Its neighbours on its shelf: those that expire before and after it; at the ends, the shelf. */
+  /** Its neighbours in its queue: those that expire before and after it; at the ends, the queue. */
   before: MemoryEntry | ExpiryQueue | null = null
   after: MemoryEntry | ExpiryQueue | null = null
+  /** The answer, and the steps: with copies of the bytes, because callers may change theirs. */
+  keptStatus = 0
+  keptHead = ''
+  keptBody: string | Buffer | null = null
+  keptSteps: readonly StoredStep[] | undefined = undefined
 
-  constructor(key: string, { form, text, content }: PackedRecord) {
+  constructor(key: string) {
     this.key = key
-    this.form = form
-    this.text = text
-    this.content = content
   }
 
-  get bytes(): number {
-    return computeSize(this.key, this)
-  }
-
-  get state(): StoredRecord['state'] {
-    return this.form.state
-  }
-
-  get uncertain(): boolean {
-    return this.form.uncertain
-  }
-
-  get token(): string {
-    return getPart(this.text, 0)
-  }
-
-  get fingerprint(): string | null {
-    return this.form.isBound ? getPart(this.text, 1) : null
-  }
-
-  /** A copy for each reader, who may modify it. */
+  /** A copy for each reader, who may change it. */
   get answer(): Answer {
-    const { form } = this
-    const body = this.content as Exclude<PackedRecord['content'], StepsContent>
-    return {
-      status: form.status,
-      statusMessage: form.statusMessage,
-      headers: form.buildHeaders(splitParts(this.text), 2),
-      body: typeof body === 'string' ? Buffer.from(body, 'latin1') : body && Buffer.from(body),
-    }
+    const { keptBody: body } = this
+    const texts = splitHead(this.keptHead)
+    const headers: [name: string, value: string][] = []
+    for (let i = 1; i < texts.length; i += 2) headers.push([texts[i] as string, texts[i + 1] as string])
+    const ownBody = typeof body === 'string' ? Buffer.from(body, 'latin1') : body && Buffer.from(body)
+    return { status: this.keptStatus, statusMessage: texts[0] as string, headers, body: ownBody }
   }
 
   /** Copies, too. */
   get steps(): readonly StoredStep[] | undefined {
-    return getStepsContent(this)?.steps.map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
+    return this.keptSteps && copySteps(this.keptSteps)
   }
 
-  get rerun(): boolean {
-    return getStepsContent(this)?.rerun === true
+  setRecord(record: StoredRecord, bytes: number): void {
+    const { state } = record
+    this.state = state
+    this.token = record.token
+    this.fingerprint = record.fingerprint
+    this.attempt = record.attempt
+    this.expiresAt = record.expiresAt
+    this.bytes = bytes
+    const isCompleted = state === 'completed'
+    this.uncertain = isCompleted ? false : record.uncertain
+    this.keptSteps = isCompleted ? undefined : record.steps && copySteps(record.steps)
+    this.leaseUntil = state === 'in-flight' ? record.leaseUntil : 0
+    this.rerun = state === 'failed' ? record.rerun : undefined
+    this.keptStatus = isCompleted ? record.answer.status : 0
+    this.keptHead = isCompleted ? joinHead(record.answer) : ''
+    this.keptBody = isCompleted ? copyBody(record.answer.body) : null
   }
-
-  setRecord(
-    { form, text, content }: PackedRecord,
-    { attempt, expiresAt, leaseUntil = 0 }: StoredRecord & { leaseUntil?: number },
-  ) {
-    this.form = form
-    this.text = text
-    this.content = content
-    this.attempt = attempt
-    this.leaseUntil = leaseUntil
-    this.expiresAt = expiresAt
-  }
-}
-
-/** Not a private getter: those cost each entry a field. */
-function getStepsContent({ form, content }: MemoryEntry): StepsContent | null {
-  return form.state === 'completed' ? null : (content as StepsContent | null)
 }
 
 export interface Usage {
   readonly count: number
   readonly bytes: number
 }
+
+export const NOTHING: Usage = { count: 0, bytes: 0 }
 
 /** The records of one scope in a room, in the order in which they were written. */
 export class ScopeEntries implements Usage {

@@ -24,11 +24,10 @@ import {
 } from '../../src/core/index.js'
 import type { MemoryEntry } from './entry.js'
 import { type MemoryStoreOptions, readOptions } from './options.js'
-import type { PackedRecord } from './packed.js'
+import { computeSize } from './packed.js'
 import { MemoryRecords } from './records.js'
 
 type StoredRecord = machine.StoredRecord
-type CompletedRecord = Extract<StoredRecord, { state: 'completed' }>
 type Sender = { readonly scope?: string }
 
 /** Operators only replace existing records, which keep their scope. */
@@ -50,8 +49,6 @@ const RECORDS_A_STEP = 1_000
 export class MemoryStore implements Store {
   readonly #now: () => number
   readonly #listeners: ((event: StoreEvent) => void)[] = []
-  /** Events that are not emitted yet. */
-  #happened: StoreEvent[] = []
   readonly #records: MemoryRecords
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was built. */
@@ -71,45 +68,58 @@ export class MemoryStore implements Store {
   begin(key: string, claim: Claim): MaybePromise<BeginReply> {
     const now = this.#now()
     const before = this.#records.find(key)
-    const { record, reply } = machine.begin(toStoredRecord(before), claim, now)
-    if (record === null || record === toStoredRecord(before)) return reply
-    const packed = this.#records.pack(record)
-    const evictions = this.#records.makeRoomForClaim(key, getScopeOrDefault(claim), packed, before, now)
-    if (evictions === null) throw this.#storeFullError()
-    this.#queueEvictionEvents(evictions)
-    return this.#write(key, claim, record, packed, before, now, reply)
+    const change = machine.begin(toStoredRecord(before), claim, now)
+    const { record } = change
+    if (record !== null && record !== before) {
+      const bytes = computeSize(key, record)
+      if (!this.#records.makeRoomForClaim(getScopeOrDefault(claim), bytes, before, now)) throw this.#storeFullError()
+    }
+    return this.#apply(key, claim, before, change, now)
   }
 
   renew(key: string, own: Ownership & { readonly leaseMs: number }): MaybePromise<CommandReply> {
-    return this.#applyCommand(key, own, (stored, now) => machine.renew(stored, own, now))
+    const now = this.#now()
+    const before = this.#records.find(key)
+    return this.#apply(key, own, before, machine.renew(toStoredRecord(before), own, now), now)
   }
 
+  /** The completion is always kept; its answer, unless it would exceed the scope's share. */
   complete(key: string, own: Parameters<Store['complete']>[1]): MaybePromise<CommandReply> {
     const now = this.#now()
     const before = this.#records.find(key)
-    const { record, reply } = machine.complete(toStoredRecord(before), own, now)
-    if (record === null || record === toStoredRecord(before)) return reply
-    const packed = this.#packWithAnswerIfRoom(key, record as CompletedRecord, getScopeOrDefault(own), before, now)
-    return this.#write(key, own, record, packed, before, now, reply)
+    const change = machine.complete(toStoredRecord(before), own, now)
+    const { record } = change
+    if (record !== null && record !== before) {
+      const bytes = computeSize(key, record)
+      if (!this.#records.makeRoomForAnswer(getScopeOrDefault(own), bytes, before, now)) {
+        this.#records.events.push({ type: 'answer_dropped' })
+        const withoutAnswer = machine.complete(toStoredRecord(before), { ...own, answer: NOT_KEPT }, now)
+        return this.#apply(key, own, before, withoutAnswer, now)
+      }
+    }
+    return this.#apply(key, own, before, change, now)
   }
 
   release(key: string, own: Ownership & { readonly failedMs: number }): MaybePromise<CommandReply> {
-    return this.#applyCommand(key, own, (stored, now) => machine.release(stored, own, now))
+    const now = this.#now()
+    const before = this.#records.find(key)
+    return this.#apply(key, own, before, machine.release(toStoredRecord(before), own, now), now)
   }
 
   /** The step itself is always kept; its result, if there is room for it. */
   step(key: string, own: Parameters<NonNullable<Store['step']>>[1]): MaybePromise<CommandReply> {
-    return this.#applyCommand(key, own, (stored, now) => {
-      const step = machine.step(stored, own, now)
-      if (own.result === null || step.record === null || step.record === stored) return step
-      const before = this.#records.find(key)
-      const packed = this.#records.pack(step.record)
+    const now = this.#now()
+    const before = this.#records.find(key)
+    const change = machine.step(toStoredRecord(before), own, now)
+    const { record } = change
+    if (own.result !== null && record !== null && record !== before) {
       const scope = before?.share?.scope ?? getScopeOrDefault(own)
-      const evictions = this.#records.makeRoomForStep(key, scope, packed, before, now)
-      if (evictions === null) return machine.step(stored, { ...own, result: null }, now)
-      this.#queueEvictionEvents(evictions)
-      return step
-    })
+      if (!this.#records.makeRoomForStep(scope, computeSize(key, record), before, now)) {
+        const withoutResult = machine.step(toStoredRecord(before), { ...own, result: null }, now)
+        return this.#apply(key, own, before, withoutResult, now)
+      }
+    }
+    return this.#apply(key, own, before, change, now)
   }
 
   inspect(key: string): MaybePromise<IdempotencyRecord | null> {
@@ -131,7 +141,9 @@ export class MemoryStore implements Store {
 
   /** A resolution is always kept, even if the store is full. */
   resolve(key: string, resolution: Resolution): MaybePromise<CommandReply> {
-    return this.#applyCommand(key, NOBODY, (stored, now) => machine.resolve(stored, resolution, now))
+    const now = this.#now()
+    const before = this.#records.find(key)
+    return this.#apply(key, NOBODY, before, machine.resolve(toStoredRecord(before), resolution, now), now)
   }
 
   forget(key: string, forgetting: Forgetting): MaybePromise<CommandReply> {
@@ -139,7 +151,7 @@ export class MemoryStore implements Store {
     const { record, reply } = machine.forget(toStoredRecord(before), forgetting, this.#now())
     if (before === undefined || !reply.ok || record === toStoredRecord(before)) return reply
     if (record === null) this.#records.remove(before)
-    else this.#records.replaceInPlace(before, record)
+    else this.#records.replaceInPlace(before, record, computeSize(key, record))
     return reply
   }
 
@@ -167,50 +179,17 @@ export class MemoryStore implements Store {
   }
 
   /** Writes the new record, if the command changed it, whatever room there is: its claim was accepted. */
-  #applyCommand<Reply>(
+  #apply<Reply>(
     key: string,
     sender: Sender,
-    command: (stored: StoredRecord | null, now: number) => machine.Change<Reply>,
-  ): Reply {
-    const now = this.#now()
-    const before = this.#records.find(key)
-    const { record, reply } = command(toStoredRecord(before), now)
-    if (record === null || record === toStoredRecord(before)) return reply
-    return this.#write(key, sender, record, this.#records.pack(record), before, now, reply)
-  }
-
-  #write<Reply>(
-    key: string,
-    sender: Sender,
-    record: StoredRecord,
-    packed: PackedRecord,
     before: MemoryEntry | undefined,
+    { record, reply }: machine.Change<Reply>,
     now: number,
-    reply: Reply,
   ): Reply {
-    this.#records.write(key, getScopeOrDefault(sender), record, packed, before, now)
-    if (this.#happened.length > 0) this.#emit()
+    if (record === null || record === before) return reply
+    this.#records.write(key, getScopeOrDefault(sender), record, computeSize(key, record), before, now)
+    if (this.#records.events.length > 0) this.#emit()
     return reply
-  }
-
-  /**
-   * The record without its answer if the answer would exceed the scope's share: the completion itself is always kept.
-   */
-  #packWithAnswerIfRoom(
-    key: string,
-    record: CompletedRecord,
-    scope: string,
-    before: MemoryEntry | undefined,
-    now: number,
-  ): PackedRecord {
-    const packed = this.#records.pack(record)
-    const evictions = this.#records.makeRoomForAnswer(key, scope, packed, before, now)
-    if (evictions !== null) {
-      this.#queueEvictionEvents(evictions)
-      return packed
-    }
-    this.#happened.push({ type: 'answer_dropped' })
-    return this.#records.pack({ ...record, answer: NOT_KEPT })
   }
 
   #storeFullError(): IdempotencyError {
@@ -224,15 +203,9 @@ export class MemoryStore implements Store {
     )
   }
 
-  #queueEvictionEvents(times: number): void {
-    for (let i = 0; i < times; i++) this.#happened.push({ type: 'evicted', state: 'completed' })
-  }
-
   /** After the command has done its work: a listener may call the store. */
   #emit(): void {
-    const happened = this.#happened
-    this.#happened = []
-    for (const event of happened) for (const emit of this.#listeners) emit(event)
+    for (const event of this.#records.events.splice(0)) for (const emit of this.#listeners) emit(event)
   }
 }
 

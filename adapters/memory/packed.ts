@@ -1,99 +1,60 @@
 import { Buffer } from 'node:buffer'
-import type { machine, StoredStep } from '../../src/core/index.js'
-import { notTextAndBytesError, type RecordTemplate, type TemplateCache } from './forms.js'
-
-type StoredRecord = machine.StoredRecord
+import type { Answer, machine, StoredStep } from '../../src/core/index.js'
 
 /** An estimate of what V8 and lru-cache need for a record besides its text and bytes. */
-const RECORD_OVERHEAD_BYTES = 350
-
-/** Above this size a Buffer is better; below, its overhead of some 200 bytes and garbage collection costs more. */
+const RECORD_OVERHEAD_BYTES = 400
+/** The same for a step besides its label and its bytes. */
+const STEP_OVERHEAD_BYTES = 200
+/** Above this size a Buffer is better. Below, its overhead of some 200 bytes and garbage collection costs more. */
 const MOST_BYTES_AS_TEXT = 4_096
 
-/** What an entry keeps of a record. */
-export interface PackedRecord {
-  readonly form: RecordTemplate
-  readonly text: string
-  /** An answer's body, a small one as Latin-1 text; of a record that is not completed, what few have. */
-  readonly content: string | Buffer | StepsContent | null
-}
-
-/** The steps of a record, and an operator's mark. */
-export interface StepsContent {
-  readonly steps: readonly StoredStep[]
-  readonly rerun: boolean
-  /** In bytes, as that of a body. */
-  readonly length: number
-}
-
-/** An estimate of what V8 needs for a step besides its label and its bytes. */
-const STEP_OVERHEAD_BYTES = 200
-
-export function computeSize(key: string, { form, text, content }: PackedRecord): number {
-  return RECORD_OVERHEAD_BYTES + key.length + form.bytes + text.length + (content === null ? 0 : content.length)
-}
-
-/** The record as an entry keeps it. Throws, and has changed nothing, if its answer is not made of text and bytes. */
-export function packRecord(record: StoredRecord, forms: TemplateCache): PackedRecord {
-  const { token, fingerprint } = record
+/** The size of a record as an entry keeps it. Throws if its answer is not made of text and bytes, as a caller without types may pass it. */
+export function computeSize(key: string, record: machine.StoredRecord): number {
+  let bytes = RECORD_OVERHEAD_BYTES + key.length + record.token.length
+  if (record.fingerprint !== null) bytes += record.fingerprint.length
   if (record.state !== 'completed') {
-    const parts = fingerprint === null ? [token] : [token, fingerprint]
-    return { form: forms.getTemplateWithoutAnswer(record), text: joinParts(parts), content: toStepsContent(record) }
+    if (record.steps === undefined) return bytes
+    return record.steps.reduce((sum, { label, result }) => {
+      return sum + STEP_OVERHEAD_BYTES + label.length + (result === null ? 0 : result.byteLength)
+    }, bytes)
   }
-  const { answer } = record
-  const form = forms.getTemplate(answer)
-  const text = joinParts(form.buildParts(token, record.fingerprint, answer))
-  return { form, text, content: packBody(answer.body) }
-}
-
-function toStepsContent(record: Exclude<StoredRecord, { state: 'completed' }>): StepsContent | null {
-  const rerun = record.state === 'failed' && record.rerun === true
-  if (record.steps === undefined && !rerun) return null
-  const steps = (record.steps ?? []).map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
-  const length = steps.reduce((sum, { label, result }) => {
-    return sum + STEP_OVERHEAD_BYTES + label.length + (result?.byteLength ?? 0)
-  }, 0)
-  return { steps, rerun, length }
+  const { statusMessage, headers, body } = record.answer
+  let isValid = typeof statusMessage === 'string' && (body === null || body instanceof Uint8Array)
+  bytes += statusMessage.length
+  for (const [name, value] of headers) {
+    isValid &&= typeof name === 'string' && typeof value === 'string'
+    bytes += name.length + value.length + 2
+  }
+  if (!isValid) throw new TypeError('The answer is not made of text and bytes.')
+  return body === null ? bytes : bytes + body.byteLength
 }
 
 /**
- * One flat string, one line for each part: joined, because V8 keeps a concatenated string as its pieces, at several times
- * the bytes. If a part contains a line feed, each is a JSON string: then the text begins with a quotation mark.
+ * The texts of an answer in one flat string, a line for each: joined, because V8 keeps a concatenated string as its pieces, at several times
+ * the bytes, and a slice with all of what it is a slice of. If a text has a line feed they are a JSON array, which begins with a bracket.
  */
-function joinParts(parts: readonly string[]): string {
-  const isPlain = !parts[0]?.startsWith('"') && !parts.some(hasLineFeed)
-  return (isPlain ? parts : parts.map((part) => JSON.stringify(part))).join('\n')
-}
-
-function hasLineFeed(part: string): boolean {
-  return part.includes('\n')
-}
-
-export function getPart(text: string, index: number): string {
-  let from = 0
-  for (let i = 0; i < index; i++) from = text.indexOf('\n', from) + 1
-  const to = text.indexOf('\n', from)
-  return parsePart(text, text.slice(from, to === -1 ? undefined : to))
-}
-
-export function splitParts(text: string): string[] {
-  const parts = text.split('\n')
-  return text.startsWith('"') ? parts.map((part) => parsePart(text, part)) : parts
-}
-
-function parsePart(text: string, part: string): string {
-  return text.startsWith('"') ? JSON.parse(part) : part
-}
-
-/** A copy, because callers may modify theirs. */
-function packBody(body: Uint8Array | null): string | Buffer | null {
-  if (body === null) return null
-  if (!(body instanceof Uint8Array)) throw notTextAndBytesError()
-  const { buffer, byteOffset, byteLength } = body
-  if (byteLength <= MOST_BYTES_AS_TEXT) {
-    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)
-    return bytes.toString('latin1')
+export function joinHead({ statusMessage, headers }: Answer): string {
+  const texts = [statusMessage]
+  let isPlain = !statusMessage.startsWith('[') && !statusMessage.includes('\n')
+  for (const [name, value] of headers) {
+    isPlain &&= !name.includes('\n') && !value.includes('\n')
+    texts.push(name, value)
   }
+  return isPlain ? texts.join('\n') : JSON.stringify(texts)
+}
+
+export function splitHead(head: string): string[] {
+  return head.startsWith('[') ? JSON.parse(head) : head.split('\n')
+}
+
+export function copyBody(body: Uint8Array | null): string | Buffer | null {
+  if (body === null) return null
+  const { buffer, byteOffset, byteLength } = body
   // Not from Buffer's pool: a small slice would keep the whole pool alive.
-  return Buffer.from(new Uint8Array(body).buffer)
+  if (byteLength > MOST_BYTES_AS_TEXT) return Buffer.from(new Uint8Array(body).buffer)
+  return (Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)).toString('latin1')
+}
+
+export function copySteps(steps: readonly StoredStep[]): readonly StoredStep[] {
+  return steps.map((step) => ({ ...step, result: step.result && Buffer.from(step.result) }))
 }

@@ -1,8 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { type machine, SINGLE_TENANT } from '../../src/core/index.js'
-import { MemoryEntry, type Usage } from './entry.js'
-import { TemplateCache } from './forms.js'
-import { computeSize, type PackedRecord, packRecord } from './packed.js'
+import { type machine, SINGLE_TENANT, type StoreEvent } from '../../src/core/index.js'
+import { MemoryEntry, NOTHING, type Usage } from './entry.js'
 import { EntryPool } from './room.js'
 
 type StoredRecord = machine.StoredRecord
@@ -21,14 +19,8 @@ interface Bounds {
 const NO_OPTIONS = {}
 const SIZE = { size: 1 }
 
-/** What room is needed for: a claim, which is one more record, or an answer or a step's result, which makes one grow. */
-interface RoomRequest {
-  readonly scope: string
-  readonly isClaim: boolean
-  /** What must fit into the store: nothing of an answer, since the claim has room. */
-  readonly bytes: number
-  readonly growsBy: number
-}
+/** What room is needed for: a claim is one more record, and an answer or the result of a step makes one grow. */
+type Growth = 'claim' | 'answer' | 'step'
 
 /**
  * All records, within their bounds: those in flight and completed in one, uncertain failures in another. Certain failures
@@ -42,8 +34,9 @@ export class MemoryRecords {
   readonly #certain = new EntryPool()
   /** Without bounds of its own, and in no order: the rooms know which record may go. */
   readonly #index = new LRUCache<string, MemoryEntry>({ maxSize: Number.MAX_SAFE_INTEGER })
-  readonly #forms = new TemplateCache()
   readonly #bounds: Bounds
+  /** Evictions of which no listener was told yet. */
+  readonly events: StoreEvent[] = []
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -55,7 +48,8 @@ export class MemoryRecords {
 
   /** Those in flight and completed. */
   getUsage(): Usage {
-    return sum(this.#inFlight, this.#completed)
+    const { count, bytes } = this.#completed
+    return { count: this.#inFlight.count + count, bytes: this.#inFlight.bytes + bytes }
   }
 
   /**
@@ -69,35 +63,32 @@ export class MemoryRecords {
     return { entries, next: beyond < places.length ? beyond : null }
   }
 
-  pack(record: StoredRecord): PackedRecord {
-    return packRecord(record, this.#forms)
-  }
-
-  /** Replaces the previous record of the key, if any. */
+  /** Replaces the previous record of the key, if any, which keeps its scope. */
   write(
     key: string,
     scope: string,
     record: StoredRecord,
-    as: PackedRecord,
+    bytes: number,
     before: MemoryEntry | undefined,
     now: number,
   ): void {
-    const isThere = before !== undefined && before.share !== null
-    const entry = isThere ? before : new MemoryEntry(key, as)
-    const owner = before?.share?.scope ?? scope
-    if (isThere) this.#getPool(entry).remove(entry)
-    else this.#index.set(key, entry, SIZE)
-    entry.setRecord(as, record)
-    const room = this.#getPool(entry)
-    room.add(entry, owner, now)
-    if (room === this.#certain) this.#dropCertain(owner, now)
+    const share = before === undefined ? null : before.share
+    const owner = share === null ? scope : share.scope
+    let entry = before
+    if (entry === undefined || share === null) {
+      entry = new MemoryEntry(key)
+      this.#index.set(key, entry, SIZE)
+    } else this.#getPool(entry).remove(entry)
+    entry.setRecord(record, bytes)
+    const pool = this.#getPool(entry)
+    pool.add(entry, owner, now)
+    if (pool === this.#certain) this.#dropCertain(owner, now)
   }
 
-  /** Drops the answer; the record keeps its place. */
-  replaceInPlace(entry: MemoryEntry, record: StoredRecord): void {
-    const bytes = entry.bytes
-    entry.setRecord(this.pack(record), record)
-    this.#completed.resizeEntry(entry, entry.bytes - bytes)
+  /** Replaces a completed record by one without its answer, which keeps its place. */
+  replaceInPlace(entry: MemoryEntry, record: StoredRecord, bytes: number): void {
+    this.#completed.resizeEntry(entry, bytes - entry.bytes)
+    entry.setRecord(record, bytes)
   }
 
   remove(entry: MemoryEntry): void {
@@ -108,57 +99,33 @@ export class MemoryRecords {
   clear(): void {
     for (const room of [this.#inFlight, this.#completed, this.#uncertain, this.#certain]) room.clear()
     this.#index.clear()
-    this.#forms.clear()
   }
 
   /**
-   * Makes room for a new claim, and for its end: where the outcome will be unknown, it is kept until its retention ends.
-   * Returns how many records were evicted; `null` if there is no room (then nothing was evicted).
+   * Makes room for a claim, and for its end: where the outcome will be unknown, it is kept until its retention ends. Returns whether there is
+   * room (if not, nothing was evicted).
    */
-  makeRoomForClaim(
-    key: string,
-    scope: string,
-    as: PackedRecord,
-    before: MemoryEntry | undefined,
-    now: number,
-  ): number | null {
-    const state = before?.state
-    const claimBytes = computeSize(key, as)
-    const isCounted = state === 'in-flight' || before?.uncertain === true
-    if (!isCounted && !this.#mayEndUncertain(scope, claimBytes, now)) return null
-    if (state === 'in-flight' || state === 'completed') return 0
-    // One that the marks of its steps have made larger than the store is claimed again where nothing else is.
-    const bytes = before === undefined ? claimBytes : Math.min(claimBytes, this.#bounds.maxBytes)
-    return this.#makeRoom({ scope, isClaim: true, bytes, growsBy: 0 }, now)
+  makeRoomForClaim(scope: string, bytes: number, before: MemoryEntry | undefined, now: number): boolean {
+    if (before === undefined)
+      return this.#mayEndUncertain(scope, bytes, now) && this.#makeRoom('claim', scope, bytes, now)
+    const { state } = before
+    const isCounted = state === 'in-flight' || before.uncertain
+    if (!isCounted && !this.#mayEndUncertain(scope, bytes, now)) return false
+    if (state !== 'failed') return true
+    // A record that the marks of its steps have made larger than the store is claimed again where nothing else is.
+    return this.#makeRoom('claim', scope, Math.min(bytes, this.#bounds.maxBytes), now)
   }
 
-  /**
-   * The same for an answer that makes a record of the scope grow. Only the scope's share matters, since its claim has
-   * room.
-   */
-  makeRoomForAnswer(
-    key: string,
-    scope: string,
-    as: PackedRecord,
-    before: MemoryEntry | undefined,
-    now: number,
-  ): number | null {
+  /** The same for an answer that makes a record of the scope grow. Only the scope's share matters, since its claim has room. */
+  makeRoomForAnswer(scope: string, bytes: number, before: MemoryEntry | undefined, now: number): boolean {
     const isClaimed = before !== undefined && before.state !== 'failed'
-    const growsBy = computeSize(key, as) - (isClaimed ? before.bytes : 0)
-    return this.#makeRoom({ scope, isClaim: false, bytes: 0, growsBy }, now)
+    return this.#makeRoom('answer', scope, isClaimed ? bytes - before.bytes : bytes, now)
   }
 
   /** The same for a step's result, which a failure that leaves the outcome unknown keeps, and the next attempt claims. */
-  makeRoomForStep(
-    key: string,
-    scope: string,
-    as: PackedRecord,
-    before: MemoryEntry | undefined,
-    now: number,
-  ): number | null {
-    const growsBy = computeSize(key, as) - (before?.bytes ?? 0)
-    if (!this.#mayEndUncertain(scope, growsBy, now)) return null
-    return this.#makeRoom({ scope, isClaim: false, bytes: growsBy, growsBy }, now)
+  makeRoomForStep(scope: string, bytes: number, before: MemoryEntry | undefined, now: number): boolean {
+    const growsBy = bytes - (before?.bytes ?? 0)
+    return this.#mayEndUncertain(scope, growsBy, now) && this.#makeRoom('step', scope, growsBy, now)
   }
 
   #getPool({ state, uncertain }: MemoryEntry): EntryPool {
@@ -172,31 +139,33 @@ export class MemoryRecords {
    * dropped before it expires.
    */
   #mayEndUncertain(scope: string, bytes: number, now: number): boolean {
-    const { maxUncertainBytes } = this.#bounds
-    while (true) {
-      const total = sum(this.#inFlight, this.#uncertain)
-      const own = sum(this.#inFlight.getScopeUsage(scope), this.#uncertain.getScopeUsage(scope))
-      const free = maxUncertainBytes - total.bytes - bytes
-      const isFirst = own.count === 0 // It takes what the others had to leave.
-      if (free >= 0 && (isFirst || this.#isWithinScopeShare(scope, own.bytes + bytes, free))) return true
-      if (!this.#dropExpired(this.#uncertain, now) && !this.#dropExpired(this.#inFlight, now)) return false
-    }
+    do {
+      const inFlight = this.#inFlight.getScopeUsage(scope)
+      const uncertain = this.#uncertain.getScopeUsage(scope)
+      const free = this.#bounds.maxUncertainBytes - this.#inFlight.bytes - this.#uncertain.bytes - bytes
+      const isFirst = inFlight.count + uncertain.count === 0 // It takes what the others had to leave.
+      const held = inFlight.bytes + uncertain.bytes + bytes
+      if (free >= 0 && (isFirst || this.#isWithinScopeShare(scope, held, free))) return true
+    } while (this.#dropExpired(this.#uncertain, now) || this.#dropExpired(this.#inFlight, now))
+    return false
   }
 
   /**
    * Drops expired records first, then, if evicting, completed ones: the scope's own before others, and only if that
    * helps.
    */
-  #makeRoom(need: RoomRequest, now: number): number | null {
-    while (!this.#isRoom(need)) {
+  #makeRoom(growth: Growth, scope: string, bytes: number, now: number): boolean {
+    while (!this.#isRoom(growth, scope, bytes)) {
       if (this.#dropExpired(this.#inFlight, now) || this.#dropExpired(this.#completed, now)) continue
-      return this.#bounds.evicts && this.#hasRoomAfterEviction(need) ? this.#evict(need) : null
+      if (!this.#bounds.evicts || !this.#isRoom(growth, scope, bytes, true)) return false
+      if (!this.#dropIfAny(this.#completed.findOldest(scope))) this.#dropIfAny(this.#completed.findOldest())
+      this.events.push({ type: 'evicted', state: 'completed' })
     }
-    return 0
+    return true
   }
 
-  #dropExpired(room: EntryPool, now: number): boolean {
-    return this.#dropIfAny(room.findExpired(now))
+  #dropExpired(pool: EntryPool, now: number): boolean {
+    return this.#dropIfAny(pool.findExpired(now))
   }
 
   #dropIfAny(entry: MemoryEntry | undefined): boolean {
@@ -205,41 +174,29 @@ export class MemoryRecords {
     return true
   }
 
-  #evict(need: RoomRequest): number {
-    let evictions = 0
-    for (; !this.#isRoom(need); evictions++) {
-      if (!this.#dropIfAny(this.#completed.findOldest(need.scope))) this.#dropIfAny(this.#completed.findOldest())
-    }
-    return evictions
-  }
-
-  #isRoom(need: RoomRequest): boolean {
-    const own = sum(this.#inFlight.getScopeUsage(need.scope), this.#completed.getScopeUsage(need.scope))
-    const total = this.getUsage()
-    return this.#isFair(need, own, total) && this.#fits(need, total)
-  }
-
   /**
-   * Whether there would be room after eviction: the scope's own records to keep within its share, anybody's for total
-   * size.
+   * `isAfterEviction`: whether there would be room then. Only the scope's own completed records go to keep it within its share, and anybody's
+   * for the total size.
    */
-  #hasRoomAfterEviction(need: RoomRequest): boolean {
-    const { count, bytes } = this.#completed.getScopeUsage(need.scope)
-    const total = sum(this.getUsage(), { count: -count, bytes: -bytes })
-    return this.#isFair(need, this.#inFlight.getScopeUsage(need.scope), total) && this.#fits(need, this.#inFlight)
-  }
-
-  #isFair({ scope, isClaim, growsBy }: RoomRequest, own: Usage, total: Usage): boolean {
+  #isRoom(growth: Growth, scope: string, bytes: number, isAfterEviction = false): boolean {
     const { maxBytes, maxEntries } = this.#bounds
-    return (
-      this.#isWithinScopeShare(scope, own.bytes + growsBy, maxBytes - total.bytes - growsBy) &&
-      (!isClaim || this.#isWithinScopeShare(scope, own.count, maxEntries - total.count))
-    )
-  }
+    const inFlight = this.#inFlight
+    const completed = this.#completed
+    const own = inFlight.getScopeUsage(scope)
+    const ownCompleted = completed.getScopeUsage(scope)
+    const evicted = isAfterEviction ? ownCompleted : NOTHING
+    const isClaim = growth === 'claim'
+    const growsBy = isClaim ? 0 : bytes
+    const heldBytes = own.bytes + ownCompleted.bytes - evicted.bytes + growsBy
+    const freeBytes = maxBytes - inFlight.bytes - completed.bytes + evicted.bytes - growsBy
+    if (!this.#isWithinScopeShare(scope, heldBytes, freeBytes)) return false
+    const heldCount = own.count + ownCompleted.count - evicted.count
+    const freeCount = maxEntries - inFlight.count - completed.count + evicted.count
+    if (isClaim && !this.#isWithinScopeShare(scope, heldCount, freeCount)) return false
 
-  #fits({ isClaim, bytes }: RoomRequest, total: Usage): boolean {
-    const { maxBytes, maxEntries } = this.#bounds
-    return (bytes <= 0 || total.bytes + bytes <= maxBytes) && (!isClaim || total.count < maxEntries)
+    const kept = isAfterEviction ? NOTHING : completed
+    if (growth !== 'answer' && bytes > 0 && inFlight.bytes + kept.bytes + bytes > maxBytes) return false
+    return !isClaim || inFlight.count + kept.count < maxEntries
   }
 
   /**
@@ -256,20 +213,16 @@ export class MemoryRecords {
   /** Beyond their budget, the oldest of the scope that failed last are forgotten. */
   #dropCertain(scope: string, now: number): void {
     const { maxCertainBytes } = this.#bounds
-    const room = this.#certain
+    const pool = this.#certain
     while (true) {
-      const isOver = room.bytes > maxCertainBytes
-      const own = room.getScopeUsage(scope)
-      if (!isOver && this.#isWithinScopeShare(scope, own.bytes, maxCertainBytes - room.bytes)) return
-      if (this.#dropExpired(room, now)) continue
+      const isOver = pool.bytes > maxCertainBytes
+      const own = pool.getScopeUsage(scope)
+      if (!isOver && this.#isWithinScopeShare(scope, own.bytes, maxCertainBytes - pool.bytes)) return
+      if (this.#dropExpired(pool, now)) continue
       // Another scope's only if there are so many scopes that there is not room for one each.
-      if (own.count > 1) this.#dropIfAny(room.findOldest(scope))
-      else if (isOver && room.count > 1) this.#dropIfAny(room.findOldest())
+      if (own.count > 1) this.#dropIfAny(pool.findOldest(scope))
+      else if (isOver && pool.count > 1) this.#dropIfAny(pool.findOldest())
       else return
     }
   }
-}
-
-function sum(a: Usage, b: Usage): Usage {
-  return { count: a.count + b.count, bytes: a.bytes + b.bytes }
 }

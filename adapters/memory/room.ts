@@ -1,6 +1,4 @@
-import { ExpiryQueue, leaveExpiryQueue, type MemoryEntry, ScopeEntries, type Usage } from './entry.js'
-
-const NOTHING: Usage = { count: 0, bytes: 0 }
+import { ExpiryQueue, leaveExpiryQueue, type MemoryEntry, NOTHING, ScopeEntries, type Usage } from './entry.js'
 
 /**
  * Records of one kind: their total size, the share of each scope, and the order in which they may be dropped. Finding the

@@ -86,7 +86,7 @@ export const mutants: readonly Mutant[] = [
     "typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'",
     "'utf8'",
   ),
-  planted('S2', 'bodies are stored as text', "return bytes.toString('latin1')", 'return bytes.toString()'),
+  planted('S2', 'bodies are stored as text', "byteLength)).toString('latin1')", 'byteLength)).toString()'),
   planted(
     'S2',
     'of several header lines the last is given back',
