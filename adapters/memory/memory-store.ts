@@ -70,11 +70,10 @@ export class MemoryStore implements Store {
     const before = this.#records.find(key)
     const change = machine.begin(toStoredRecord(before), claim, now)
     const { record } = change
-    if (record !== null && record !== before) {
-      const bytes = computeSize(key, record)
-      if (!this.#records.makeRoomForClaim(getScopeOrDefault(claim), bytes, before, now)) throw this.#storeFullError()
-    }
-    return this.#apply(key, claim, before, change, now)
+    if (record === null || record === before) return change.reply
+    const bytes = computeSize(key, record)
+    if (!this.#records.makeRoomForClaim(getScopeOrDefault(claim), bytes, before, now)) throw this.#storeFullError()
+    return this.#apply(key, claim, before, change, now, bytes)
   }
 
   renew(key: string, own: Ownership & { readonly leaseMs: number }): MaybePromise<CommandReply> {
@@ -89,15 +88,14 @@ export class MemoryStore implements Store {
     const before = this.#records.find(key)
     const change = machine.complete(toStoredRecord(before), own, now)
     const { record } = change
-    if (record !== null && record !== before) {
-      const bytes = computeSize(key, record)
-      if (!this.#records.makeRoomForAnswer(getScopeOrDefault(own), bytes, before, now)) {
-        this.#records.events.push({ type: 'answer_dropped' })
-        const withoutAnswer = machine.complete(toStoredRecord(before), { ...own, answer: NOT_KEPT }, now)
-        return this.#apply(key, own, before, withoutAnswer, now)
-      }
+    if (record === null || record === before) return change.reply
+    const bytes = computeSize(key, record)
+    if (this.#records.makeRoomForAnswer(getScopeOrDefault(own), bytes, before, now)) {
+      return this.#apply(key, own, before, change, now, bytes)
     }
-    return this.#apply(key, own, before, change, now)
+    this.#records.events.push({ type: 'answer_dropped' })
+    const withoutAnswer = machine.complete(toStoredRecord(before), { ...own, answer: NOT_KEPT }, now)
+    return this.#apply(key, own, before, withoutAnswer, now)
   }
 
   release(key: string, own: Ownership & { readonly failedMs: number }): MaybePromise<CommandReply> {
@@ -185,9 +183,10 @@ export class MemoryStore implements Store {
     before: MemoryEntry | undefined,
     { record, reply }: machine.Change<Reply>,
     now: number,
+    bytes?: number,
   ): Reply {
     if (record === null || record === before) return reply
-    this.#records.write(key, getScopeOrDefault(sender), record, computeSize(key, record), before, now)
+    this.#records.write(key, getScopeOrDefault(sender), record, bytes ?? computeSize(key, record), before, now)
     if (this.#records.events.length > 0) this.#emit()
     return reply
   }

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { Answer, machine, StoredStep } from '../../src/core/index.js'
 
 /** An estimate of what V8 and lru-cache need for a record besides its text and bytes. */
-const RECORD_OVERHEAD_BYTES = 400
+const RECORD_OVERHEAD_BYTES = 420
 /** The same for a step besides its label and its bytes. */
 const STEP_OVERHEAD_BYTES = 200
 /** Above this size a Buffer is better. Below, its overhead of some 200 bytes and garbage collection costs more. */

@@ -32,7 +32,7 @@ export class MemoryRecords {
   readonly #completed = new EntryPool()
   readonly #uncertain = new EntryPool()
   readonly #certain = new EntryPool()
-  /** Without bounds of its own, and in no order: the rooms know which record may go. */
+  /** Without bounds of its own, and in no order: the pools know which record may go. */
   readonly #index = new LRUCache<string, MemoryEntry>({ maxSize: Number.MAX_SAFE_INTEGER })
   readonly #bounds: Bounds
   /** Evictions of which no listener was told yet. */
@@ -97,7 +97,7 @@ export class MemoryRecords {
   }
 
   clear(): void {
-    for (const room of [this.#inFlight, this.#completed, this.#uncertain, this.#certain]) room.clear()
+    for (const pool of [this.#inFlight, this.#completed, this.#uncertain, this.#certain]) pool.clear()
     this.#index.clear()
   }
 
