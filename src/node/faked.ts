@@ -30,6 +30,7 @@ import { type OriginalMethods, pickSendingMethods, type SendingMethods } from '.
  * `res.setHeader`, `appendHeader`, `removeHeader`, `setHeaders`
  *                        do nothing once a failure has ended the response: a time limit may have answered while the handler still
  *                        runs, and what the handler answers later is ignored, as its `end` is.
+ * `res._isLenientHeaderValidation`   answers what Node's own has answered before: it looks at the server through `req.socket`.
  * `res.__onFinished`     is reset: on-finished keeps one list of watchers, which would watch the client's own socket.
  * `_maxListeners`        of both is deleted and set again on Express if V8 needs that: src/express/middleware.ts.
  *
@@ -75,6 +76,24 @@ export function overrideResponse(res: ServerResponse, holder: ResponseOverrides)
   held.destroy = destroy
   held.emit = emit
   if (held.__onFinished !== undefined) held.__onFinished = null
+}
+
+/**
+ * Node 24.22 to 25 ask at each header, twice, through the request's socket; from 26 on they ask once, because "the underlying options cannot
+ * change during the lifetime of a message". Called before that socket is a view, which makes each question slow.
+ */
+export function keepHeaderValidation(res: ServerResponse): void {
+  const held = res as unknown as { _isLenientHeaderValidation?: () => boolean }
+  const isLenient = held._isLenientHeaderValidation?.()
+  if (isLenient !== undefined) held._isLenientHeaderValidation = isLenient ? returnTrue : returnFalse
+}
+
+function returnTrue(): boolean {
+  return true
+}
+
+function returnFalse(): boolean {
+  return false
 }
 
 /** Whether nobody has wrapped what `overrideResponse` installed: then nothing waits behind it for the head or the body. */

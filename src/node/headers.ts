@@ -35,8 +35,9 @@ export function snapshotHeaders(res: ServerResponse): HeaderMap {
   const headers = getHeaderMap(res)
   const snapshot: Record<string, HeaderMap[string]> = Object.create(null)
   for (const lowerCaseName in headers) {
-    const [name, value] = headers[lowerCaseName] as HeaderMap[string]
-    snapshot[lowerCaseName] = [name, Array.isArray(value) ? [...value] : value] // A copy, because appendHeader modifies the array.
+    const header = headers[lowerCaseName] as HeaderMap[string]
+    const [name, value] = header
+    snapshot[lowerCaseName] = Array.isArray(value) ? [name, [...value]] : header // A copy of the array, which appendHeader changes.
   }
   return snapshot
 }
