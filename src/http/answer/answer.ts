@@ -16,16 +16,17 @@ const REPLAYED = ['Idempotent-Replayed', 'true'] as const
  */
 export function toStoredAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
   const { status, statusMessage, body } = answer
-  const headers: Answer['headers'][number][] = []
-  const connection: string[] = []
+  let headers: Answer['headers'][number][] = []
+  let connection = ''
   for (const header of answer.headers) {
     const name = header[0].toLowerCase()
     if (isKept(name, header[1], answer, keepHeader)) headers.push(header)
-    else if (name === 'connection') connection.push(header[1])
+    else if (name === 'connection') connection += `,${header[1]}`
   }
-  const kept = connection.length === 0 ? headers : removeConnectionHeaders(headers, connection.join())
-  const stored = { status, statusMessage, headers: kept, body }
-  return isSendable(stored) ? stored : { ...stored, body: null }
+  if (connection !== '') headers = removeConnectionHeaders(headers, connection)
+  // The others that a response cannot have are not kept.
+  const isSendable = isSendableHead(answer) && headers.every(([name, value]) => isHeaderLine(name, value))
+  return { status, statusMessage, headers, body: isSendable ? body : null }
 }
 
 function isKept(lowerCaseName: string, value: string, answer: Answer, keepHeader: KeepHeader): boolean {
@@ -35,7 +36,7 @@ function isKept(lowerCaseName: string, value: string, answer: Answer, keepHeader
 }
 
 /** RFC 9110 §7.6.1: Connection lists further fields that belong to this connection. */
-function removeConnectionHeaders(headers: Answer['headers'], connection: string): Answer['headers'] {
+function removeConnectionHeaders(headers: Answer['headers'], connection: string): Answer['headers'][number][] {
   const named = new Set(
     connection
       .toLowerCase()
@@ -50,18 +51,20 @@ function removeConnectionHeaders(headers: Answer['headers'], connection: string)
  * somebody else, for example with a header that would split the response in two.
  */
 export function isSendable(answer: Answer): boolean {
-  const { status, statusMessage, headers } = answer
-  return (
-    status >= 200 &&
-    status <= 599 &&
-    (statusMessage === '' || TEXT_OF_HEAD.test(statusMessage)) &&
-    headers.every((header) => isSendableHeader(header, answer))
-  )
+  return isSendableHead(answer) && answer.headers.every((header) => isSendableHeader(header, answer))
+}
+
+function isSendableHead({ status, statusMessage }: Answer): boolean {
+  return status >= 200 && status <= 599 && (statusMessage === '' || TEXT_OF_HEAD.test(statusMessage))
+}
+
+function isHeaderLine(name: string, value: string): boolean {
+  return isHeaderName(name) && TEXT_OF_HEAD.test(value)
 }
 
 function isSendableHeader([name, value]: Answer['headers'][number], answer: Answer): boolean {
   const lowerCaseName = name.toLowerCase()
-  if (!isHeaderName(name) || HOP_BY_HOP.has(lowerCaseName) || !TEXT_OF_HEAD.test(value)) return false
+  if (HOP_BY_HOP.has(lowerCaseName) || !isHeaderLine(name, value)) return false
   return lowerCaseName !== 'content-length' || isContentLengthOf(answer, value)
 }
 
@@ -96,6 +99,7 @@ function isContentLengthOf({ status, body }: Pick<Answer, 'status' | 'body'>, le
 export function groupHeadersByName(
   headers: Answer['headers'],
 ): readonly (readonly [name: string, value: string | string[]])[] {
+  if (headers.length <= FEW_HEADERS && !hasRepeatedName(headers)) return headers
   const byName = new Map<string, [name: string, value: string | string[]]>()
   for (const [name, value] of headers) {
     const lowerCaseName = name.toLowerCase()
@@ -104,6 +108,20 @@ export function groupHeadersByName(
     else lines[1] = [lines[1], value].flat()
   }
   return [...byName.values()]
+}
+
+/** So many are compared one by one, which needs no map. */
+const FEW_HEADERS = 16
+
+function hasRepeatedName(headers: Answer['headers']): boolean {
+  return headers.some(([name], i) => {
+    for (let before = 0; before < i; before++) if (isSameName(headers[before]?.[0] as string, name)) return true
+    return false
+  })
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one.length === other.length && one.toLowerCase() === other.toLowerCase()
 }
 
 /** The default of `isSuccess`: 200 to 399 except 307 and 308, which ask the client to repeat the request. */
