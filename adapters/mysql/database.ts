@@ -9,9 +9,16 @@ import {
   sendSql,
   takeConnection,
 } from './client.js'
-import { assertFits, isConflict, isDuplicate, isRefusedStatement, MySqlStoreError, storeError } from './errors.js'
+import {
+  assertStatementFits,
+  isConflict,
+  isDuplicate,
+  isStatementRefusal,
+  MySqlStoreError,
+  storeError,
+} from './errors.js'
 import { examineDatabase, type SessionProperties } from './examination.js'
-import { FREE_CLOCK } from './session.js'
+import { RESET_CLOCK_SQL } from './session.js'
 import { type Statement, toLiteralSql } from './sql.js'
 
 interface WriteResult {
@@ -42,8 +49,8 @@ export class MySqlDatabase {
   }
 
   /** How large a statement may be, as far as that is known. */
-  get mostBytes(): number {
-    return this.last?.mostBytes ?? Number.POSITIVE_INFINITY
+  get mostStatementBytes(): number {
+    return this.last?.mostStatementBytes ?? Number.POSITIVE_INFINITY
   }
 
   /** @throws MySqlStoreError */
@@ -97,7 +104,7 @@ export class MySqlDatabase {
       isGood = !(saysReadOnly(result) && hasLongBeenReadOnly(connection)) && !saysThatItsClockIsSet(result)
       return result
     } catch (error) {
-      isGood = isRefusedStatement(error) && !isDemoted(connection, error)
+      isGood = isStatementRefusal(error) && !isDemoted(connection, error)
       throw error
     } finally {
       connection.off('error', ignoreError)
@@ -122,8 +129,8 @@ async function sendStatement(
   sql: string,
   found: SessionProperties | undefined,
 ): Promise<unknown> {
-  if (found !== undefined) assertFits(sql.length, found.mostBytes)
-  if (found?.hidesItsClock === true) await freeClock(connection)
+  if (found !== undefined) assertStatementFits(sql.length, found.mostStatementBytes)
+  if (found?.hidesItsClock === true) await resetClock(connection)
   const result = await sendSql(connection, sql).catch((error) => {
     throw redactStatementError(error)
   })
@@ -133,9 +140,9 @@ async function sendStatement(
 }
 
 /** Whom the server does not let set it has not set it. */
-async function freeClock(connection: MySqlConnection): Promise<void> {
-  await sendSql(connection, FREE_CLOCK).catch((error) => {
-    if (!isRefusedStatement(error)) throw error
+async function resetClock(connection: MySqlConnection): Promise<void> {
+  await sendSql(connection, RESET_CLOCK_SQL).catch((error) => {
+    if (!isStatementRefusal(error)) throw error
   })
 }
 

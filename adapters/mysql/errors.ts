@@ -61,13 +61,13 @@ export class MySqlStoreError extends SqlStoreError<MySqlStoreErrorCode> {
 recognizeAcrossCopies(MySqlStoreError, 'MySqlStoreError')
 
 /** Before a statement is sent: the server ends the session of one that is too large, or the client does. */
-export function assertFits(bytes: number, mostBytes: number): void {
-  if (bytes <= mostBytes) return
-  const sizes = `It has ${bytes} bytes, and may have ${mostBytes}.`
+export function assertStatementFits(bytes: number, mostStatementBytes: number): void {
+  if (bytes <= mostStatementBytes) return
+  const sizes = `It has ${bytes} bytes, and may have ${mostStatementBytes}.`
   throw new MySqlStoreError('packet_too_large', `${ADVICE.packet_too_large} ${sizes}`)
 }
 
-export function unmarkedError(cause?: unknown): MySqlStoreError {
+export function transactionUnmarkedError(cause?: unknown): MySqlStoreError {
   return new MySqlStoreError(
     'transaction_unmarked',
     'The transaction that was opened for this run is no longer open: a statement of the work committed it (DDL does) or rolled it back ' +
@@ -76,7 +76,7 @@ export function unmarkedError(cause?: unknown): MySqlStoreError {
   )
 }
 
-export function notOpenError(cause?: unknown): MySqlStoreError {
+export function transactionNotOpenError(cause?: unknown): MySqlStoreError {
   return new MySqlStoreError(
     'nothing_written',
     'No transaction is open on this connection: complete the record as the last statement of the one with the effects.',
@@ -140,7 +140,7 @@ export function isConflict(error: unknown): boolean {
 }
 
 /** Whether the connection is still usable after this error: the server refused one statement. */
-export function isRefusedStatement(error: unknown): boolean {
+export function isStatementRefusal(error: unknown): boolean {
   const number = findErrorNumber(error)
   if (number === null || findErrorCode(OWN_CODES, number) === 'connection_lost') return false
   return !listCauses(error).some(({ fatal }) => fatal === true)

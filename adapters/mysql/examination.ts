@@ -1,10 +1,10 @@
 import { ADVICE, MySqlStoreError } from './errors.js'
-import { CLOCK } from './session.js'
+import { CLOCK_COLUMNS } from './session.js'
 import { createStatement, toLiteralSql } from './sql.js'
 
 export interface SessionProperties {
   /** `max_allowed_packet`. */
-  readonly mostBytes: number
+  readonly mostStatementBytes: number
   /** Whether a locking read of a row that was changed since the transaction's snapshot ends the transaction. */
   readonly isolatesSnapshots: boolean
   /** Whether no statement can see that the session's clock was set. */
@@ -33,7 +33,9 @@ export async function examineDatabase(
   const fault =
     session.version === undefined ? UNREADABLE : (findVersionFault(session.version) ?? findSessionFault(session))
   if (fault !== null) throw databaseUnsuitableError(fault)
-  const tables = (await send(toLiteralSql(ENGINES({ records: `${prefix}records`, sweeps: `${prefix}sweeps` })))) as {
+  const tables = (await send(
+    toLiteralSql(selectEngines({ records: `${prefix}records`, sweeps: `${prefix}sweeps` })),
+  )) as {
     engine: string
     stood_at: string | null
   }[]
@@ -50,7 +52,7 @@ export async function examineDatabase(
   // Safe updates would refuse the form of DELETE that names an index.
   await send(`SET SESSION innodb_lock_wait_timeout = ${WAIT_S}, sql_safe_updates = 0, character_set_results = utf8mb4`)
   return {
-    mostBytes: Number(session.max_allowed_packet),
+    mostStatementBytes: Number(session.max_allowed_packet),
     isolatesSnapshots: session.innodb_snapshot_isolation === 'ON',
     hidesItsClock: tables.some(({ stood_at }) => stood_at !== null),
   }
@@ -63,8 +65,8 @@ const VARIABLES = `SHOW SESSION VARIABLES WHERE Variable_name IN
   ('version', 'autocommit', 'sql_mode', 'max_allowed_packet', 'innodb_snapshot_isolation', 'tx_isolation', 'transaction_isolation',
   'log_bin', 'binlog_format')`
 
-const ENGINES = createStatement(
-  `SELECT CONCAT(ENGINE) AS engine, ${CLOCK} FROM information_schema.TABLES
+const selectEngines = createStatement(
+  `SELECT CONCAT(ENGINE) AS engine, ${CLOCK_COLUMNS} FROM information_schema.TABLES
   WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN (CONVERT(:records USING utf8), CONVERT(:sweeps USING utf8))`,
 )
 

@@ -21,23 +21,23 @@ import {
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
 import type { Row } from '../sql/row.js'
 import type { SqlTransactions } from '../sql/sql-store.js'
-import { encodeSteps, hasRoomForSteps } from '../sql/steps-column.js'
+import { encodeSteps, hasStepsThatFitStatement } from '../sql/steps-column.js'
 import type { MySqlDatabase } from './database.js'
 import {
-  assertFits,
+  assertStatementFits,
   findErrorNumber,
   isConflict,
   isDuplicate,
   isLocked,
   MySqlStoreError,
   type MySqlStoreErrorCode,
-  notOpenError,
   storeError,
-  unmarkedError,
+  transactionNotOpenError,
+  transactionUnmarkedError,
 } from './errors.js'
 import type { MySqlRecordTable } from './record-table.js'
-import { clockIsSetError, countWrites, readClock, readVariable, readWrites } from './session.js'
-import { computeStatementBytes, createStatement, type Statement, toPlaceholderToken, toSavepointName } from './sql.js'
+import { clockIsSetError, countWrites, readVariable, selectClock, showWriteCounters } from './session.js'
+import { computeStatementBytes, createStatement, type Statement, toLockRowToken, toSavepointName } from './sql.js'
 import { createTransactionStatements } from './statements.js'
 import { type AnyTransactions, type OpenedTransactions, toOpenedTransactions } from './transactions.js'
 
@@ -116,7 +116,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
 
   /** Whether a locking read of a row that was changed since its snapshot would end the transaction: MySQL has no such thing. */
   async #doesIsolateSnapshots(open: TransactionHandle): Promise<boolean> {
-    const [row] = await this.#queryRows(open, SNAPSHOTS())
+    const [row] = await this.#queryRows(open, showSnapshotIsolation())
     return row !== undefined && readVariable(row) === 'ON'
   }
 
@@ -124,7 +124,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
   async step(tx: unknown, key: string, token: string, label: string): Promise<RecordedResult> {
     const open = this.#requireOpenTransaction(tx)
     const { steps } = await this.#lockOwnedWithSteps(open, key, token)
-    await this.#send(open, this.#statements.unsettle({ id: computeRecordId(key) }))
+    await this.#send(open, this.#statements.makeUncertain({ id: computeRecordId(key) }))
     const recorded = steps?.find((step) => step.label === label && step.state === 'done')
     return recorded === undefined ? null : { result: recorded.result }
   }
@@ -135,9 +135,9 @@ export class MySqlTransactionStatements implements SqlTransactions {
     const found = await this.#lockOwnedWithSteps(open, key, token)
     const kept = { ...found, steps: machine.applyStep(found.steps, change) }
     const bare = { ...found, steps: machine.applyStep(found.steps, { ...change, result: null }) }
-    const hasRoom = hasRoomForSteps(kept, this.#database.mostBytes)
+    const hasRoom = hasStepsThatFitStatement(kept, this.#database.mostStatementBytes)
     const steps = encodeSteps(hasRoom ? kept : bare)
-    await this.#send(open, this.#statements.keepSteps({ id: computeRecordId(key), steps }))
+    await this.#send(open, this.#statements.writeSteps({ id: computeRecordId(key), steps }))
   }
 
   /** The last statement: completes the record, and locks it until the transaction ends. */
@@ -155,13 +155,13 @@ export class MySqlTransactionStatements implements SqlTransactions {
    */
   async enter(tx: unknown, key: string, entry: Entry): Promise<Entered> {
     const open = this.#requireOpenTransaction(tx)
-    const found = await this.#table.readUntaken(key)
+    const found = await this.#table.readUnlessKeyLocked(key)
     if (found === 'locked') return 'locked'
     if (machine.enter(found.record, entry, found.now) !== 'entered') return 'taken'
-    const placeholder = toPlaceholderToken(entry.token)
+    const lockRowToken = toLockRowToken(entry.token)
     await this.#setMark(open, entry.token)
     try {
-      if (found.version === null) await this.#insertPlaceholder(open, key, placeholder, found.now)
+      if (found.version === null) await this.#insertLockRow(open, key, lockRowToken, found.now)
       else if (!isSameVersion((await this.#lock(open, key, true)).version, found.version)) return 'locked'
     } catch (error) {
       if (isDuplicate(error)) return 'locked'
@@ -172,15 +172,15 @@ export class MySqlTransactionStatements implements SqlTransactions {
     if (found.version === null) await this.#assertSameDatabase(key, entry.token)
     await this.#saveMark(open, {
       token: entry.token,
-      taken: found.version ?? { token: placeholder, revision: 1, expiresAt: 0 },
+      taken: found.version ?? { token: lockRowToken, revision: 1, expiresAt: 0 },
     })
     return 'entered'
   }
 
   /** A row that is only a lock. `now`: by the clock of the store's sessions. */
-  async #insertPlaceholder(open: TransactionHandle, key: string, token: string, now: number): Promise<void> {
+  async #insertLockRow(open: TransactionHandle, key: string, token: string, now: number): Promise<void> {
     const values = { id: computeRecordId(key), name: key, token, expiresAt: now + DAY_MS }
-    await this.#send(open, this.#statements.placeholder(values))
+    await this.#send(open, this.#statements.insertLockRow(values))
   }
 
   /** The last one: writes the completed record over the row that it has locked. */
@@ -200,7 +200,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
   async completeByHand(tx: unknown, key: string, completion: Completion, isAwaited: () => boolean): Promise<void> {
     const open: TransactionHandle = { tx, isOver: () => !isAwaited() }
     await this.#setMark(open, completion.token)
-    await this.#assertMark(open, completion.token, notOpenError)
+    await this.#assertMark(open, completion.token, transactionNotOpenError)
     await this.#lockOwned(open, key, completion.token)
     await this.#send(open, this.#statements.completeLocked(toCompletionValues(key, completion)))
   }
@@ -224,7 +224,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
 
   async #assertMayComplete(open: TransactionHandle, token: string, allowEmpty: boolean): Promise<void> {
     const marked = this.#marked.get(open)
-    if (marked?.token !== token) throw unmarkedError()
+    if (marked?.token !== token) throw transactionUnmarkedError()
     if (!allowEmpty && (await this.#countWrites(open)) === marked.writesBefore) {
       throw new MySqlStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
     }
@@ -237,7 +237,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
 
   /** Once: the row that is a lock must be one for the store too. */
   async #assertSameDatabase(key: string, token: string): Promise<void> {
-    this.#isOneDatabase ||= (await this.#table.readUntaken(key)) === 'locked'
+    this.#isOneDatabase ||= (await this.#table.readUnlessKeyLocked(key)) === 'locked'
     if (!this.#isOneDatabase) requireOwned(null, token, MySqlStoreError)
   }
 
@@ -246,7 +246,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
   }
 
   /** It is dropped, so that it can be checked once. */
-  async #assertMark(open: TransactionHandle, token: string, error = unmarkedError): Promise<void> {
+  async #assertMark(open: TransactionHandle, token: string, error = transactionUnmarkedError): Promise<void> {
     await this.#send(open, createStatement(`RELEASE SAVEPOINT ${toSavepointName(token)}`)()).catch((cause) => {
       throw findErrorNumber(cause) === DOES_NOT_EXIST ? error(cause) : cause
     })
@@ -254,14 +254,14 @@ export class MySqlTransactionStatements implements SqlTransactions {
 
   /** How many statements that write the session has been sent, whether they have met a row or not. */
   async #countWrites(open: TransactionHandle): Promise<number> {
-    return countWrites(await this.#queryRows(open, readWrites()))
+    return countWrites(await this.#queryRows(open, showWriteCounters()))
   }
 
   /** In the marked transaction. */
   async #lockOwnedWithSteps(open: TransactionHandle, key: string, token: string): Promise<InFlight> {
     await this.#assertMark(open, token)
     await this.#setMark(open, token)
-    const { record } = await this.#readLocked(open, this.#statements.lockWithSteps({ id: computeRecordId(key) }))
+    const { record } = await this.#queryLocked(open, this.#statements.lockWithSteps({ id: computeRecordId(key) }))
     return requireOwned(record, token, MySqlStoreError)
   }
 
@@ -273,17 +273,17 @@ export class MySqlTransactionStatements implements SqlTransactions {
   /** The row as last committed, without its answer and its steps. */
   #lock(open: TransactionHandle, key: string, atOnce: boolean): Promise<RecordSnapshot> {
     const lock = atOnce ? this.#statements.lockAtOnce : this.#statements.lock
-    return this.#readLocked(open, lock({ id: computeRecordId(key) }))
+    return this.#queryLocked(open, lock({ id: computeRecordId(key) }))
   }
 
   /** A row without its body, in a session whose clock goes. */
-  async #readLocked(open: TransactionHandle, sent: Statement): Promise<RecordSnapshot> {
+  async #queryLocked(open: TransactionHandle, sent: Statement): Promise<RecordSnapshot> {
     const [row] = await this.#queryRows(open, sent)
     if (row === undefined) return ABSENT
     const found = decodeTexts(row)
     const { stood_at: stoodAt, steps } = found
     if (typeof stoodAt === 'string') {
-      const [next] = await this.#queryRows(open, readClock())
+      const [next] = await this.#queryRows(open, selectClock())
       if (next === undefined || decodeTexts(next).stood_at === stoodAt) throw clockIsSetError()
     }
     const bytes = typeof steps === 'string' ? Buffer.from(steps, 'hex') : null
@@ -298,18 +298,18 @@ export class MySqlTransactionStatements implements SqlTransactions {
 
   #requireOpenTransaction(tx: unknown): TransactionHandle {
     const open = this.#open.get(tx as object)
-    if (open === undefined) throw unmarkedError()
+    if (open === undefined) throw transactionUnmarkedError()
     return open
   }
 
   async #send(open: TransactionHandle, sent: Statement): Promise<unknown> {
-    if (open.isOver()) throw unmarkedError()
-    assertFits(computeStatementBytes(sent), this.#database.mostBytes)
+    if (open.isOver()) throw transactionUnmarkedError()
+    assertStatementFits(computeStatementBytes(sent), this.#database.mostStatementBytes)
     try {
       return await this.#client.run(open.tx, sent)
     } catch (thrown) {
       const error = redactStatementError(thrown)
-      if (isEndedByWork(error)) throw unmarkedError(error)
+      if (isEndedByWork(error)) throw transactionUnmarkedError(error)
       const translated = storeError(error)
       throw OURS.has(translated.code) ? translated : error
     }
@@ -328,7 +328,7 @@ const ABSENT: RecordSnapshot = { now: 0, record: null, version: null }
 /** https://mariadb.com/kb/en/e1305/: SAVEPOINT … does not exist. */
 const DOES_NOT_EXIST = 1305
 
-const SNAPSHOTS = createStatement("SHOW SESSION VARIABLES LIKE 'innodb_snapshot_isolation'")
+const showSnapshotIsolation = createStatement("SHOW SESSION VARIABLES LIKE 'innodb_snapshot_isolation'")
 
 /** Some clients return text as bytes. */
 function decodeTexts(row: Row): Row {

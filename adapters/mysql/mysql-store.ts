@@ -40,7 +40,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> extends
         turns,
         transactions: transactions && new MySqlTransactionStatements(transactions, database, table, prefix),
         sweeps,
-        isOver: () => isEnded(pool),
+        isClientClosed: () => isEnded(pool),
       }
     })
     this.#database = database

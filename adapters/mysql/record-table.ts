@@ -40,8 +40,8 @@ export class MySqlRecordTable extends SqlRecordTable<Statement> {
   }
 
   /** A transaction that has taken a key has locked a row. */
-  readUntaken(key: string): Promise<RecordSnapshot | 'locked'> {
-    return this.readUnlocked(key, 'command')
+  readUnlessKeyLocked(key: string): Promise<RecordSnapshot | 'locked'> {
+    return this.readUnlessRowLocked(key, 'command')
   }
 
   /**
@@ -97,8 +97,8 @@ export class MySqlRecordTable extends SqlRecordTable<Statement> {
     return { from: String(row?.next_id ?? '') }
   }
 
-  async passSweepTurn(from: string | null, pauseMs: number): Promise<void> {
-    await this.write(this.#statements.passTurn({ from: Buffer.from(from ?? '', 'hex'), pauseMs }))
+  async releaseSweepTurn(from: string | null, pauseMs: number): Promise<void> {
+    await this.write(this.#statements.releaseTurn({ from: Buffer.from(from ?? '', 'hex'), pauseMs }))
   }
 }
 

@@ -53,7 +53,7 @@ export function toSavepointName(token: string): string {
 }
 
 /** The token of a row that no commit shows; if one did, the row would be nobody's. */
-export function toPlaceholderToken(token: string): string {
+export function toLockRowToken(token: string): string {
   return `entered ${computeTokenDigest(token)}`
 }
 

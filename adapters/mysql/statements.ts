@@ -1,6 +1,6 @@
 import { CLAIMED_COLUMNS, FORMAT, INTEGER_COLUMNS, RECORD_COLUMNS } from '../sql/record-columns.js'
 import { createTableNames, STATES } from './schema.js'
-import { CLOCK, IS_OF_SERVER, NOW } from './session.js'
+import { CLOCK_COLUMNS, IS_SERVER_TIME, NOW } from './session.js'
 import { createStatement, type Statement } from './sql.js'
 
 /** All but the bytes, which come as they are, is text: clients convert all other types differently. */
@@ -13,23 +13,23 @@ const IS_PRIMARY = "CONCAT(@@GLOBAL.read_only) IN ('0', 'OFF')"
 const SERVER = `CONCAT(${NOW}) AS now, CASE WHEN ${IS_PRIMARY} THEN '0' ELSE '1' END AS read_only`
 
 /** Of a statement that writes by the server's time. */
-const MAY_WRITE = `${IS_PRIMARY} AND ${IS_OF_SERVER}`
+const MAY_WRITE = `${IS_PRIMARY} AND ${IS_SERVER_TIME}`
 
 /** Evaluated before a lock is waited for. */
-const BEFORE_LOCKS = `(SELECT ${CLOCK}) c`
+const BEFORE_LOCKS = `(SELECT ${CLOCK_COLUMNS}) c`
 
-const UNCHANGED = 'id = :id AND token = :seen AND revision = :revision AND expires_at = :expiresAt'
-const OWNED = `id = :id AND token = :token AND state = ${STATES.inFlight} AND format = ${FORMAT} AND expires_at > ${NOW}`
-const COMPLETED = `state = ${STATES.completed}, revision = revision + 1, uncertain = 0, lease_until = NULL,
+const IS_UNCHANGED = 'id = :id AND token = :seen AND revision = :revision AND expires_at = :expiresAt'
+const IS_OWNED = `id = :id AND token = :token AND state = ${STATES.inFlight} AND format = ${FORMAT} AND expires_at > ${NOW}`
+const SET_COMPLETED = `state = ${STATES.completed}, revision = revision + 1, uncertain = 0, lease_until = NULL,
     expires_at = ${NOW} + :retentionMs, status = :status, head = :head, body = :body, steps = NULL`
 
 /** The store's own statements. Each is a transaction of its own. */
 export function createRecordStatements(prefix: string) {
   const { records, sweeps } = createTableNames(prefix)
   const server = 'c.now, c.read_only, c.is_set, c.stood_at'
-  const from = `FROM (SELECT ${SERVER}, ${CLOCK}) c LEFT JOIN ${records} r ON r.id = :id LIMIT 1`
+  const from = `FROM (SELECT ${SERVER}, ${CLOCK_COLUMNS}) c LEFT JOIN ${records} r ON r.id = :id LIMIT 1`
   const written = RECORD_COLUMNS.map((name) => `${name} = :${name}`).join(', ')
-  const listed = `SELECT CONCAT(${NOW}) AS now, ${CLOCK}, HEX(r.id) AS id, HEX(r.name) AS name, ${COLUMNS}, r.body IS NULL AS bodiless`
+  const listed = `SELECT CONCAT(${NOW}) AS now, ${CLOCK_COLUMNS}, HEX(r.id) AS id, HEX(r.name) AS name, ${COLUMNS}, r.body IS NULL AS bodiless`
   return {
     /** The row of a key, with the time; a row without a record if there is none. */
     read: createStatement(`SELECT ${server}, ${COLUMNS}, r.body, r.steps ${from}`),
@@ -38,7 +38,7 @@ export function createRecordStatements(prefix: string) {
       `SELECT ${server}, ${COLUMNS}, CASE WHEN r.fingerprint = :fingerprint THEN r.body END AS body, r.steps ${from}`,
     ),
     /** The row as last committed; fails if a transaction has locked it. */
-    readUnlocked: createStatement(
+    readUnlessRowLocked: createStatement(
       `SELECT ${SERVER}, ${LOCKED}, r.body, r.steps FROM ${BEFORE_LOCKS} JOIN ${records} r ON r.id = :id LIMIT 1 FOR UPDATE NOWAIT`,
     ),
     /** Inserts a first claim; fails if there is a row, and writes none on a server that is read-only, as `renew` and `complete`. */
@@ -49,30 +49,30 @@ export function createRecordStatements(prefix: string) {
     insert: createStatement(`INSERT INTO ${records} (id, name, format, revision, ${RECORD_COLUMNS.join(', ')})
       VALUES (:id, :name, ${FORMAT}, 1, ${RECORD_COLUMNS.map((name) => `:${name}`).join(', ')})`),
     update: createStatement(
-      `UPDATE ${records} SET format = ${FORMAT}, revision = revision + 1, ${written} WHERE ${UNCHANGED}`,
+      `UPDATE ${records} SET format = ${FORMAT}, revision = revision + 1, ${written} WHERE ${IS_UNCHANGED}`,
     ),
-    remove: createStatement(`DELETE FROM ${records} WHERE ${UNCHANGED}`),
+    remove: createStatement(`DELETE FROM ${records} WHERE ${IS_UNCHANGED}`),
     renew: createStatement(`UPDATE ${records}
-      SET revision = revision + 1, lease_until = ${NOW} + :leaseMs, expires_at = ${NOW} + :retentionMs WHERE ${OWNED} AND ${MAY_WRITE}`),
-    complete: createStatement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED} AND ${MAY_WRITE}`),
+      SET revision = revision + 1, lease_until = ${NOW} + :leaseMs, expires_at = ${NOW} + :retentionMs WHERE ${IS_OWNED} AND ${MAY_WRITE}`),
+    complete: createStatement(`UPDATE ${records} SET ${SET_COMPLETED} WHERE ${IS_OWNED} AND ${MAY_WRITE}`),
 
     /** Some rows, in the order of their ids, which are random: no index is needed for it. */
     list: createStatement(`${listed} FROM ${records} r WHERE r.id > :from ORDER BY r.id LIMIT :rows`),
-    expired: createStatement(`SELECT HEX(e.id) AS id, CONCAT(e.expires_at <= ${NOW}) AS is_expired, ${CLOCK}
+    expired: createStatement(`SELECT HEX(e.id) AS id, CONCAT(e.expires_at <= ${NOW}) AS is_expired, ${CLOCK_COLUMNS}
       FROM (SELECT id, expires_at FROM ${records} WHERE id > :from ORDER BY id LIMIT :rows) e LIMIT :rows`),
     /** Removes those of these rows that have expired. By the index: reading a small table whole would lock each row of it. */
     removeExpired: (ids: readonly Buffer[]): Statement =>
       createStatement(`DELETE r FROM ${records} r FORCE INDEX (PRIMARY)
-        WHERE r.expires_at <= ${NOW} AND ${IS_OF_SERVER} AND r.id IN (${ids.map((_, i) => `:id${i}`).join(', ')})`)(
+        WHERE r.expires_at <= ${NOW} AND ${IS_SERVER_TIME} AND r.id IN (${ids.map((_, i) => `:id${i}`).join(', ')})`)(
         Object.fromEntries(ids.map((id, i) => [`id${i}`, id])),
       ),
     /** Takes the turn to sweep for so many milliseconds, if nobody has it. */
     takeTurn: createStatement(
-      `UPDATE ${sweeps} SET due_at = ${NOW} + :turnMs WHERE id = 1 AND due_at <= ${NOW} AND ${IS_OF_SERVER}`,
+      `UPDATE ${sweeps} SET due_at = ${NOW} + :turnMs WHERE id = 1 AND due_at <= ${NOW} AND ${IS_SERVER_TIME}`,
     ),
     progress: createStatement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1 LIMIT 1`),
-    passTurn: createStatement(
-      `UPDATE ${sweeps} SET next_id = :from, due_at = ${NOW} + :pauseMs WHERE id = 1 AND ${IS_OF_SERVER}`,
+    releaseTurn: createStatement(
+      `UPDATE ${sweeps} SET next_id = :from, due_at = ${NOW} + :pauseMs WHERE id = 1 AND ${IS_SERVER_TIME}`,
     ),
   }
 }
@@ -89,15 +89,15 @@ export function createTransactionStatements(prefix: string) {
     lockAtOnce: createStatement(`${lock('')} NOWAIT`),
     /** The same as `lock`, with the steps in hexadecimal digits: every client returns text alike. */
     lockWithSteps: createStatement(lock(', HEX(r.steps) AS steps')),
-    keepSteps: createStatement(`UPDATE ${records} SET revision = revision + 1, steps = :steps WHERE id = :id`),
+    writeSteps: createStatement(`UPDATE ${records} SET revision = revision + 1, steps = :steps WHERE id = :id`),
     /** The locked row becomes uncertain. */
-    unsettle: createStatement(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = :id`),
+    makeUncertain: createStatement(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = :id`),
     /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
-    placeholder: createStatement(`INSERT INTO ${records} (${CLAIMED_COLUMNS})
+    insertLockRow: createStatement(`INSERT INTO ${records} (${CLAIMED_COLUMNS})
       VALUES (:id, :name, ${FORMAT}, 1, ${STATES.inFlight}, :token, '', 1, 1, 0, :expiresAt)`),
-    completeLocked: createStatement(`UPDATE ${records} SET ${COMPLETED} WHERE ${OWNED}`),
+    completeLocked: createStatement(`UPDATE ${records} SET ${SET_COMPLETED} WHERE ${IS_OWNED}`),
     /** The locked row is completed by another owner. */
     finish: createStatement(`UPDATE ${records}
-      SET format = ${FORMAT}, ${COMPLETED}, token = :token, fingerprint = :fingerprint, attempt = :attempt WHERE id = :id AND token = :taken`),
+      SET format = ${FORMAT}, ${SET_COMPLETED}, token = :token, fingerprint = :fingerprint, attempt = :attempt WHERE id = :id AND token = :taken`),
   }
 }

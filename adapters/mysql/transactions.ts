@@ -80,12 +80,12 @@ function createPoolTransactions(pool: MySqlPool): OpenedTransactions<object, Poo
       let isGood = false
       try {
         if (isolation !== undefined) await sendSql(connection, `SET TRANSACTION ISOLATION LEVEL ${isolation}`)
-        await sendSql(connection, HOLD)
+        await sendSql(connection, SWITCH_AUTOCOMMIT_OFF_SQL)
         await sendSql(connection, 'START TRANSACTION')
         await work(tx)
         await sendSql(connection, 'COMMIT')
         isGood = true
-        void sendSql(connection, LET_GO).catch(() => connection.destroy()) // It comes before anything else on the connection.
+        void sendSql(connection, RESTORE_AUTOCOMMIT_SQL).catch(() => connection.destroy()) // It comes before anything else on the connection.
       } catch (error) {
         isGood = await rollBackIfPossible(connection, error)
         throw error
@@ -133,7 +133,7 @@ async function rollBackIfPossible(connection: MySqlConnection, error: unknown): 
   try {
     await sendSql(connection, 'ROLLBACK')
     await sendSql(connection, 'UNLOCK TABLES') // A ROLLBACK leaves what the work has locked by LOCK TABLES.
-    await sendSql(connection, LET_GO)
+    await sendSql(connection, RESTORE_AUTOCOMMIT_SQL)
     return true
   } catch {
     return false
@@ -144,5 +144,5 @@ async function rollBackIfPossible(connection: MySqlConnection, error: unknown): 
  * A deadlock ends the transaction: where the work catches its error and goes on, what it writes then must not be committed one
  * statement at a time.
  */
-const HOLD = 'SET @once_per_key = @@autocommit, autocommit = 0'
-const LET_GO = "SET autocommit = IF(CAST(@once_per_key AS CHAR) = '0', 0, 1)"
+const SWITCH_AUTOCOMMIT_OFF_SQL = 'SET @once_per_key = @@autocommit, autocommit = 0'
+const RESTORE_AUTOCOMMIT_SQL = "SET autocommit = IF(CAST(@once_per_key AS CHAR) = '0', 0, 1)"

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { hasLongBeenReadOnly, ignoreError, limitSilence, type PoolTurns } from '../sql/clients.js'
-import { isReadOnly, isRefusedStatement, PostgresStoreError } from './errors.js'
+import { isReadOnly, isStatementRefusal, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './sql.js'
 
 /** A statement as the client gets it. With a `name`, it may be prepared under it. */
@@ -79,7 +79,7 @@ export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares:
       return result
     } catch (error) {
       isGood =
-        isRefusedStatement(error) &&
+        isStatementRefusal(error) &&
         !isDemoted(connection, error) &&
         (settings === null || (await tryRollback(connection)))
       throw error

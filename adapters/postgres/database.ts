@@ -21,7 +21,7 @@ const WALK_SETTINGS = `${SETTINGS}, pg_catalog.set_config('enable_seqscan', 'off
  * sent again.
  */
 export class PostgresDatabase {
-  readonly mostBytes = Number.POSITIVE_INFINITY
+  readonly mostStatementBytes = Number.POSITIVE_INFINITY
   readonly #send: StatementSender
   readonly #schema: string
   /**
@@ -59,7 +59,7 @@ export class PostgresDatabase {
   }
 
   /** For a statement that reads a stretch of the table. @throws PostgresStoreError */
-  queryWalk(statement: SentStatement): Promise<readonly Row[]> {
+  queryStretch(statement: SentStatement): Promise<readonly Row[]> {
     return this.#sendWithRetries(statement, false, WALK_SETTINGS)
   }
 

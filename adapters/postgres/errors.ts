@@ -200,7 +200,7 @@ export function isSerializationFailure(error: unknown): boolean {
 }
 
 /** Whether the connection is still usable after this error: the database refused one statement. */
-export function isRefusedStatement(error: unknown): boolean {
+export function isStatementRefusal(error: unknown): boolean {
   const sqlState = findSqlState(error)
   if (sqlState === null || /^(08|57P|58|XX)/.test(sqlState)) return false
   return !listCauses(error).some(({ severity }) => severity === 'FATAL' || severity === 'PANIC')

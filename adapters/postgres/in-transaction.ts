@@ -18,7 +18,7 @@ import { encodeStepsColumn, parseStepsColumn, type StoredSteps } from '../sql/st
 import {
   findSqlState,
   isOperationTaken,
-  isRefusedStatement,
+  isStatementRefusal,
   PostgresStoreError,
   type PostgresStoreErrorCode,
   storeError,
@@ -154,7 +154,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
   /** After an error of the database itself the transaction is rolled back, unless the session may have ended. */
   leavesOpen(error: unknown): boolean {
     if (error instanceof PostgresStoreError) return error.code === 'connection_lost'
-    return !isRefusedStatement(error) || findSqlState(error) === STATEMENT_COMPLETION_UNKNOWN
+    return !isStatementRefusal(error) || findSqlState(error) === STATEMENT_COMPLETION_UNKNOWN
   }
 
   async #send(tx: unknown, statement: Statement, run = this.#client.run, isTaken = NEVER): Promise<unknown> {

@@ -7,7 +7,7 @@ import { PostgresStoreError } from './errors.js'
 import { PostgresTransactionStatements } from './in-transaction.js'
 import { type PostgresStoreOptions, readOptions, readSchema, type SchemaOptions } from './options.js'
 import { PostgresRecordTable } from './record-table.js'
-import { installedSql, migrationSql, schemaSql } from './schema.js'
+import { migrationSql, schemaSql, selectInstalledSql } from './schema.js'
 import { type AnyTransactions, type TransactionOptionsOf, type TxOf, toOpenedTransactions } from './transactions.js'
 
 /**
@@ -42,7 +42,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> exte
         turns,
         transactions: opened && new PostgresTransactionStatements(opened, table, schema),
         sweeps,
-        isOver: () => 'pool' in client && isEnded(client.pool),
+        isClientClosed: () => 'pool' in client && isEnded(client.pool),
       }
     })
     this.#database = database
@@ -66,7 +66,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> exte
    * that may. Nothing was changed.
    */
   async migrate(): Promise<void> {
-    const [row] = await this.#database.queryRows({ text: installedSql(this.place), values: [] })
+    const [row] = await this.#database.queryRows({ text: selectInstalledSql(this.place), values: [] })
     if (row?.installed !== '1') await this.#database.queryRows({ text: migrationSql(this.place), values: [] })
   }
 }

@@ -6,12 +6,12 @@ import { createStatement, toQuotedName } from './sql.js'
 export const NOW = "pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.statement_timestamp()) {*} 1000)::bigint"
 
 /** A confirmed command survives a crash of the server, even if `synchronous_commit` is off by default. */
-const DURABLY = `pg_catalog.set_config('synchronous_commit',
+export const SYNC_COMMIT_SQL = `pg_catalog.set_config('synchronous_commit',
     CASE WHEN pg_catalog.current_setting('synchronous_commit') {=} 'off' THEN 'on' ELSE pg_catalog.current_setting('synchronous_commit') END,
     true) IS NOT NULL`
 
 /** What is lost in a crash may be done again. */
-const NOT_DURABLY = "pg_catalog.set_config('synchronous_commit', 'off', true) IS NOT NULL"
+const ASYNC_COMMIT_SQL = "pg_catalog.set_config('synchronous_commit', 'off', true) IS NOT NULL"
 
 /** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. */
 const LOCK_WAIT = '1s'
@@ -25,12 +25,12 @@ export function getLockWait(kind: CommandKind): string {
 
 const limitLockWaitSql = (value: string) => `pg_catalog.set_config('lock_timeout', ${value}, true) IS NOT NULL`
 
-export const WAITS = `${limitLockWaitSql(`'${LOCK_WAIT}'`)} AND ${DURABLY}`
+export const LIMIT_LOCK_WAIT_SQL = limitLockWaitSql(`'${LOCK_WAIT}'`)
 
 /** Of a statement that several kinds of commands send. */
-const KIND_WAITS = `${limitLockWaitSql(':lockWait')} AND ${DURABLY}`
+const LIMIT_LOCK_WAIT_BY_KIND_SQL = limitLockWaitSql(':lockWait')
 
-const CLAIM_WAITS = limitLockWaitSql(`'${CLAIM_LOCK_WAIT}'`)
+const LIMIT_CLAIM_LOCK_WAIT_SQL = limitLockWaitSql(`'${CLAIM_LOCK_WAIT}'`)
 
 /** Raises an error whose text says why: such a setting does not exist. `reason`: SQL for a code of the store's errors. */
 export function raiseSql(reason: string): string {
@@ -40,22 +40,22 @@ export function raiseSql(reason: string): string {
 /** A replica may be behind, so even its refusals could be wrong. */
 export const REFUSE_READ_ONLY = `WHEN pg_catalog.current_setting('transaction_read_only') {=} 'on' THEN ${raiseSql("'read_only'")}`
 
-const SESSION = `CASE ${REFUSE_READ_ONLY} END AS refused, (${NOW})::pg_catalog.text AS now,
+const SESSION_COLUMNS = `CASE ${REFUSE_READ_ONLY} END AS refused, (${NOW})::pg_catalog.text AS now,
   pg_catalog.current_setting('transaction_isolation') AS isolation`
 
 /** Without the bytes. As text, because clients convert numbers differently. */
-export const COLUMNS = [
+export const SHOWN_COLUMNS = [
   ...['r.state', 'r.token', 'r.fingerprint', 'r.head'],
   ...INTEGER_COLUMNS.map((name) => `r.${name}::pg_catalog.text AS ${name}`),
 ].join(', ')
 
 /** Whether the record is the token's own, and in flight. */
-export const OWNED = `t.token {=} :token AND t.state {=} 'in-flight' AND t.format {=} ${FORMAT} AND t.expires_at {>} ${NOW}`
+export const IS_OWNED = `t.token {=} :token AND t.state {=} 'in-flight' AND t.format {=} ${FORMAT} AND t.expires_at {>} ${NOW}`
 
-export const COMPLETED = `state = 'completed', revision = t.revision {+} 1, uncertain = 0, lease_until = NULL,
+export const SET_COMPLETED = `state = 'completed', revision = t.revision {+} 1, uncertain = 0, lease_until = NULL,
     expires_at = ${NOW} {+} :retentionMs, status = :status, head = :head, body = :body, steps = NULL`
 
-const UNCHANGED = 't.id {=} :id AND t.token {=} :seen AND t.revision {=} :revision AND t.expires_at {=} :expiresAt'
+const IS_UNCHANGED = 't.id {=} :id AND t.token {=} :seen AND t.revision {=} :revision AND t.expires_at {=} :expiresAt'
 
 /** The statements that read and write records. Each is a transaction of its own, and one that writes returns a row if it has written. */
 export function createRecordStatements(schemaName: string) {
@@ -67,36 +67,38 @@ export function createRecordStatements(schemaName: string) {
   return {
     /** Inserts a first claim, or reads the row that is in its place, which it does not wait for. */
     claim: createStatement(`WITH found AS (
-      SELECT ${COLUMNS}, ${bodyOfOwn}, r.steps FROM ${records} r WHERE r.id {=} :id
+      SELECT ${SHOWN_COLUMNS}, ${bodyOfOwn}, r.steps FROM ${records} r WHERE r.id {=} :id
     ), claimed AS (
       INSERT INTO ${records} (${CLAIMED_COLUMNS})
       SELECT :id, :name, ${FORMAT}, 1, 'in-flight', :token, :fingerprint, 1, 0, ${NOW} {+} :leaseMs, ${NOW} {+} :retentionMs
-      WHERE NOT EXISTS (SELECT FROM found) AND ${CLAIM_WAITS} AND ${DURABLY}
+      WHERE NOT EXISTS (SELECT FROM found) AND ${LIMIT_CLAIM_LOCK_WAIT_SQL} AND ${SYNC_COMMIT_SQL}
       ON CONFLICT (id) DO NOTHING RETURNING 1
     )
-    SELECT CASE WHEN EXISTS (SELECT FROM claimed) THEN '1' END AS inserted, ${SESSION}, found.*
+    SELECT CASE WHEN EXISTS (SELECT FROM claimed) THEN '1' END AS inserted, ${SESSION_COLUMNS}, found.*
       FROM (SELECT 1) c LEFT JOIN found ON true`),
-    read: createStatement(`SELECT ${SESSION}, ${COLUMNS}, r.body, r.steps ${joined}`),
+    read: createStatement(`SELECT ${SESSION_COLUMNS}, ${SHOWN_COLUMNS}, r.body, r.steps ${joined}`),
     /** The body only if the record has this fingerprint. */
-    readShown: createStatement(`SELECT ${SESSION}, ${COLUMNS}, ${bodyOfOwn}, r.steps ${joined}`),
+    readShown: createStatement(`SELECT ${SESSION_COLUMNS}, ${SHOWN_COLUMNS}, ${bodyOfOwn}, r.steps ${joined}`),
     /** The row as last committed. Fails if a transaction holds it: it waits for commands, which hold a row for an instant. */
-    readUnlocked: createStatement(`SELECT ${SESSION}, ${COLUMNS}, r.body, r.steps FROM ${records} r
-      WHERE r.id {=} :id AND ${CLAIM_WAITS} AND ${NOT_DURABLY} FOR NO KEY UPDATE`),
+    readUnlessRowLocked: createStatement(`SELECT ${SESSION_COLUMNS}, ${SHOWN_COLUMNS}, r.body, r.steps FROM ${records} r
+      WHERE r.id {=} :id AND ${LIMIT_CLAIM_LOCK_WAIT_SQL} AND ${ASYNC_COMMIT_SQL} FOR NO KEY UPDATE`),
     /** Whether no transaction has taken the key. */
     tryLock: createStatement(
-      `SELECT CASE WHEN pg_catalog.pg_try_advisory_xact_lock_shared(:lock) THEN '1' END AS free, ${SESSION}`,
+      `SELECT CASE WHEN pg_catalog.pg_try_advisory_xact_lock_shared(:lock) THEN '1' END AS free, ${SESSION_COLUMNS}`,
     ),
     insert: createStatement(`INSERT INTO ${records} (id, name, format, revision, ${RECORD_COLUMNS.join(', ')})
-      SELECT :id, :name, ${FORMAT}, 1, ${RECORD_COLUMNS.map((name) => `:${name}`).join(', ')} WHERE ${KIND_WAITS}
+      SELECT :id, :name, ${FORMAT}, 1, ${RECORD_COLUMNS.map((name) => `:${name}`).join(', ')} WHERE ${LIMIT_LOCK_WAIT_BY_KIND_SQL} AND ${SYNC_COMMIT_SQL}
       ON CONFLICT (id) DO NOTHING RETURNING '1' AS done`),
     update: createStatement(`UPDATE ${records} t SET format = ${FORMAT}, revision = t.revision {+} 1, ${written}
-      WHERE ${UNCHANGED} AND ${KIND_WAITS} RETURNING '1' AS done`),
-    remove: createStatement(`DELETE FROM ${records} t WHERE ${UNCHANGED} AND ${KIND_WAITS} RETURNING '1' AS done`),
+      WHERE ${IS_UNCHANGED} AND ${LIMIT_LOCK_WAIT_BY_KIND_SQL} AND ${SYNC_COMMIT_SQL} RETURNING '1' AS done`),
+    remove: createStatement(
+      `DELETE FROM ${records} t WHERE ${IS_UNCHANGED} AND ${LIMIT_LOCK_WAIT_BY_KIND_SQL} AND ${SYNC_COMMIT_SQL} RETURNING '1' AS done`,
+    ),
     renew: createStatement(`UPDATE ${records} t
       SET revision = t.revision {+} 1, lease_until = ${NOW} {+} :leaseMs, expires_at = ${NOW} {+} :retentionMs
-      WHERE t.id {=} :id AND ${OWNED} AND ${WAITS} RETURNING '1' AS done`),
+      WHERE t.id {=} :id AND ${IS_OWNED} AND ${LIMIT_LOCK_WAIT_SQL} AND ${SYNC_COMMIT_SQL} RETURNING '1' AS done`),
     complete: createStatement(
-      `UPDATE ${records} t SET ${COMPLETED} WHERE t.id {=} :id AND ${OWNED} AND ${WAITS} RETURNING '1' AS done`,
+      `UPDATE ${records} t SET ${SET_COMPLETED} WHERE t.id {=} :id AND ${IS_OWNED} AND ${LIMIT_LOCK_WAIT_SQL} AND ${SYNC_COMMIT_SQL} RETURNING '1' AS done`,
     ),
     ...createWalkStatements(schema),
   }
@@ -113,7 +115,7 @@ function createWalkStatements(schema: string) {
   const bodyIsKept =
     "CASE WHEN r.body IS NOT NULL THEN ''::pg_catalog.bytea END AS body, NULL::pg_catalog.bytea AS steps"
   const list = (asked: string) =>
-    createStatement(`SELECT ${SESSION}, ${blocks}, r.name, ${COLUMNS}, ${bodyIsKept}
+    createStatement(`SELECT ${SESSION_COLUMNS}, ${blocks}, r.name, ${SHOWN_COLUMNS}, ${bodyIsKept}
       FROM (SELECT 1) c LEFT JOIN ${schema}.records r ON ${inStretch} AND ${asked}`)
   return {
     /** Records whose outcome may be unknown. A row without a name: there are none. */
@@ -121,16 +123,16 @@ function createWalkStatements(schema: string) {
     listPrefix: list('pg_catalog.starts_with(r.name, :prefix)'),
     sweep: createStatement(`WITH gone AS (
       DELETE FROM ${schema}.records t WHERE t.ctid {=} ANY (ARRAY(
-        SELECT r.ctid FROM ${schema}.records r WHERE ${inStretch} AND r.expires_at {<=} ${NOW} AND ${NOT_DURABLY}
+        SELECT r.ctid FROM ${schema}.records r WHERE ${inStretch} AND r.expires_at {<=} ${NOW} AND ${ASYNC_COMMIT_SQL}
         FOR UPDATE SKIP LOCKED
       )) RETURNING 1
     )
     SELECT (SELECT pg_catalog.count(*) FROM gone)::pg_catalog.text AS removed, ${blocks}`),
     takeTurn: createStatement(`INSERT INTO ${schema}.sweeps AS t (id, next_block, due_at)
-      SELECT 1, 0, ${NOW} {+} :turnMs WHERE ${CLAIM_WAITS} AND ${NOT_DURABLY}
+      SELECT 1, 0, ${NOW} {+} :turnMs WHERE ${LIMIT_CLAIM_LOCK_WAIT_SQL} AND ${ASYNC_COMMIT_SQL}
       ON CONFLICT (id) DO UPDATE SET due_at = excluded.due_at WHERE t.due_at {<=} ${NOW}
       RETURNING t.next_block::pg_catalog.text AS block`),
-    passTurn: createStatement(`UPDATE ${schema}.sweeps t SET next_block = :block, due_at = ${NOW} {+} :pauseMs
-      WHERE t.id {=} 1 AND ${CLAIM_WAITS} AND ${NOT_DURABLY} RETURNING '1' AS done`),
+    releaseTurn: createStatement(`UPDATE ${schema}.sweeps t SET next_block = :block, due_at = ${NOW} {+} :pauseMs
+      WHERE t.id {=} 1 AND ${LIMIT_CLAIM_LOCK_WAIT_SQL} AND ${ASYNC_COMMIT_SQL} RETURNING '1' AS done`),
   }
 }

@@ -41,7 +41,7 @@ export class PostgresRecordTable extends SqlRecordTable<Statement> {
   }
 
   /** The lock first: whatever its last holder has committed can be read by a later statement. */
-  async readUntaken(key: string): Promise<RecordSnapshot | 'locked'> {
+  async readUnlessKeyLocked(key: string): Promise<RecordSnapshot | 'locked'> {
     const lock = computeLockNumber(computeRecordId(key), this.#schema)
     const { free } = await this.#database.queryRow(this.#statements.tryLock({ lock }))
     return free === '1' ? this.read(key) : 'locked'
@@ -59,12 +59,12 @@ export class PostgresRecordTable extends SqlRecordTable<Statement> {
     const { list, listPrefix } = this.#statements
     const stretch = toStretchValues(from)
     const sent = prefix === null ? list(stretch) : listPrefix({ ...stretch, prefix })
-    const rows = await this.#database.queryWalk(sent)
+    const rows = await this.#database.queryStretch(sent)
     return { rows: rows.filter(({ name }) => name !== null), next: findNextBlock(from, rows[0]) }
   }
 
   async sweepStretch(from: string | null): Promise<SweptStretch> {
-    const [row] = await this.#database.queryWalk(this.#statements.sweep(toStretchValues(from)))
+    const [row] = await this.#database.queryStretch(this.#statements.sweep(toStretchValues(from)))
     return { removed: Number(requireText(row, 'removed')), next: findNextBlock(from, row) }
   }
 
@@ -73,8 +73,8 @@ export class PostgresRecordTable extends SqlRecordTable<Statement> {
     return row === undefined ? null : { from: requireText(row, 'block') }
   }
 
-  async passSweepTurn(from: string | null, pauseMs: number): Promise<void> {
-    await this.write(this.#statements.passTurn({ block: Number(from ?? 0), pauseMs }))
+  async releaseSweepTurn(from: string | null, pauseMs: number): Promise<void> {
+    await this.write(this.#statements.releaseTurn({ block: Number(from ?? 0), pauseMs }))
   }
 }
 

@@ -72,11 +72,11 @@ COMMENT ON COLUMN ${schema}.records.steps IS 'The recorded steps of the operatio
 }
 
 /** Whether the tables exist, of this revision or a later one. The second one is created last. */
-export function installedSql(name: string): string {
-  return `SELECT CASE WHEN ${isInstalledSql(toQuotedName(name))} THEN '1' END AS installed`
+export function selectInstalledSql(name: string): string {
+  return `SELECT CASE WHEN ${buildInstalledConditionSql(toQuotedName(name))} THEN '1' END AS installed`
 }
 
-function isInstalledSql(schema: string): string {
+function buildInstalledConditionSql(schema: string): string {
   const comment = `pg_catalog.obj_description(pg_catalog.to_regclass('${schema}.sweeps'), 'pg_class')`
   return `pg_catalog.substring(${comment}, 'revision ([0-9]+)')::integer OPERATOR(pg_catalog.>=) ${REVISION}`
 }
@@ -87,7 +87,7 @@ export function migrationSql(name: string): string {
   return `DO $migration$ BEGIN
   PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
   PERFORM pg_advisory_xact_lock(hashtextextended('once-per-key ${schema}', 0));
-  IF ${isInstalledSql(schema)} IS NOT TRUE THEN
+  IF ${buildInstalledConditionSql(schema)} IS NOT TRUE THEN
     EXECUTE $sql$${schemaSql(name)}$sql$;
   END IF;
 END $migration$`

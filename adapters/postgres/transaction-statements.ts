@@ -1,5 +1,14 @@
 import { FORMAT } from '../sql/record-columns.js'
-import { COLUMNS, COMPLETED, NOW, OWNED, REFUSE_READ_ONLY, raiseSql, WAITS } from './record-statements.js'
+import {
+  IS_OWNED,
+  LIMIT_LOCK_WAIT_SQL,
+  NOW,
+  REFUSE_READ_ONLY,
+  raiseSql,
+  SET_COMPLETED,
+  SHOWN_COLUMNS,
+  SYNC_COMMIT_SQL,
+} from './record-statements.js'
 import { createStatement, toQuotedName } from './sql.js'
 
 /**
@@ -26,9 +35,9 @@ export function createTransactionStatements(schemaName: string) {
     step: createOwnChange(schema, 'uncertain = 1, revision = t.revision {+} 1', MARKED, STEPS),
     /** Of the record that `step` has locked. */
     stepDone: createOwnChange(schema, 'steps = :steps, revision = t.revision {+} 1', MARKED),
-    complete: createOwnChange(schema, COMPLETED, [...MARKED, ...WRITTEN]),
-    completeEmpty: createOwnChange(schema, COMPLETED, MARKED),
-    completeByHand: createOwnChange(schema, COMPLETED, WRITTEN),
+    complete: createOwnChange(schema, SET_COMPLETED, [...MARKED, ...WRITTEN]),
+    completeEmpty: createOwnChange(schema, SET_COMPLETED, MARKED),
+    completeByHand: createOwnChange(schema, SET_COMPLETED, WRITTEN),
     ...createUnclaimedStatements(schema),
   }
 }
@@ -76,8 +85,8 @@ const STEPS = "pg_catalog.encode(done.steps, 'hex') AS steps,"
 function createOwnChange(schema: string, set: string, checks: readonly Check[], shown = '') {
   return createStatement(`${BEFORE}, done AS (
       INSERT INTO ${schema}.records AS t (id, name, format, revision, state, token, fingerprint, attempt, uncertain, expires_at, status, head)
-      SELECT :id, '', ${FORMAT}, 0, 'completed', '', '', 0, 0, 0, 0, '' FROM before WHERE ${toConditionsSql(checks)} AND ${WAITS}
-      ON CONFLICT (id) DO UPDATE SET ${set} WHERE ${OWNED}
+      SELECT :id, '', ${FORMAT}, 0, 'completed', '', '', 0, 0, 0, 0, '' FROM before WHERE ${toConditionsSql(checks)} AND ${LIMIT_LOCK_WAIT_SQL} AND ${SYNC_COMMIT_SQL}
+      ON CONFLICT (id) DO UPDATE SET ${set} WHERE ${IS_OWNED}
       RETURNING t.revision, t.steps
     )
     SELECT CASE WHEN done.revision {>} 0 THEN 'ok' ELSE ${raiseSql(`CASE ${toRefusalsSql(checks)}
@@ -98,7 +107,7 @@ function createUnclaimedStatements(schema: string) {
     createStatement(`${BEFORE}, done AS (
       INSERT INTO ${schema}.records AS t (id, name, format, revision, state, token, fingerprint, attempt, uncertain, expires_at, status, head, body)
       SELECT :id, :name, ${FORMAT}, 1, 'completed', :token, :fingerprint, :attempt, 0, ${NOW} {+} :retentionMs, :status, :head, :body
-      FROM before WHERE ${toConditionsSql(checks)} AND ${WAITS} ${onConflict} RETURNING t.revision
+      FROM before WHERE ${toConditionsSql(checks)} AND ${LIMIT_LOCK_WAIT_SQL} AND ${SYNC_COMMIT_SQL} ${onConflict} RETURNING t.revision
     )
     SELECT CASE WHEN done.revision IS NOT NULL THEN 'ok'
       ELSE ${raiseSql(`CASE ${toRefusalsSql(checks)} ELSE 'operation_taken' END`)} END AS reply, ${RESTORED}`)
@@ -111,7 +120,7 @@ function createUnclaimedStatements(schema: string) {
     /** Behind `enter`, whose lock is older than this snapshot. */
     readEntered:
       createStatement(`SELECT (${NOW})::pg_catalog.text AS now, CASE WHEN pg_catalog.current_setting('transaction_isolation') {=} 'read committed' THEN (
-        SELECT pg_catalog.row_to_json(found)::pg_catalog.text FROM (SELECT ${COLUMNS} FROM ${schema}.records r WHERE r.id {=} :id) found
+        SELECT pg_catalog.row_to_json(found)::pg_catalog.text FROM (SELECT ${SHOWN_COLUMNS} FROM ${schema}.records r WHERE r.id {=} :id) found
       ) END AS found`),
     /** The last one, without ON CONFLICT: it raises where there is a record. */
     finish: finish(written, ''),

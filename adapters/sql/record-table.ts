@@ -17,7 +17,7 @@ import type { ListedStretch, SweptStretch, WalkedTable } from './table-walks.js'
 /** The statements that both databases with a server have, each with the values that it names. */
 type RecordStatements<Statement> = Readonly<
   Record<
-    'read' | 'readShown' | 'readUnlocked' | 'insert' | 'update' | 'remove' | 'renew' | 'complete',
+    'read' | 'readShown' | 'readUnlessRowLocked' | 'insert' | 'update' | 'remove' | 'renew' | 'complete',
     (values: SqlValues) => Statement
   >
 >
@@ -25,7 +25,7 @@ type RecordStatements<Statement> = Readonly<
 /** Where statements are sent, each a transaction of its own. `isUrgent`: late, it is worth nothing. */
 interface RecordDatabase<Statement> {
   /** How many bytes a statement may have. */
-  readonly mostBytes: number
+  readonly mostStatementBytes: number
   queryRows(statement: Statement, isUrgent?: boolean): Promise<readonly Row[]>
   /** Resolves with how many rows were written: none of those that would be there twice. */
   write(statement: Statement, isUrgent?: boolean): Promise<number>
@@ -42,11 +42,11 @@ export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTa
   }
 
   abstract claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot>
-  abstract readUntaken(key: string): Promise<RecordSnapshot | 'locked'>
+  abstract readUnlessKeyLocked(key: string): Promise<RecordSnapshot | 'locked'>
   abstract listStretch(from: string | null, prefix: string | null): Promise<ListedStretch>
   abstract sweepStretch(from: string | null): Promise<SweptStretch>
   abstract takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null>
-  abstract passSweepTurn(from: string | null, pauseMs: number): Promise<void>
+  abstract releaseSweepTurn(from: string | null, pauseMs: number): Promise<void>
   abstract isLocked(error: unknown): boolean
   abstract createError(code: 'contended' | 'record_unreadable', message: string): Error
   /** How long the database waits for a locked row, where each statement says it; `null`: its sessions are set. */
@@ -54,8 +54,8 @@ export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTa
   /** The columns as `parseSnapshot` reads them. Throws if the row is not to be trusted. */
   protected abstract toColumns(row: Row): Row
 
-  get mostBytes(): number {
-    return this.#database.mostBytes
+  get mostStatementBytes(): number {
+    return this.#database.mostStatementBytes
   }
 
   async read(key: string, fingerprint?: string, kind: CommandKind = 'command'): Promise<RecordSnapshot> {
@@ -66,9 +66,9 @@ export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTa
     return this.parseRow(row)
   }
 
-  async readUnlocked(key: string, kind: CommandKind = 'claim'): Promise<RecordSnapshot | 'locked'> {
+  async readUnlessRowLocked(key: string, kind: CommandKind = 'claim'): Promise<RecordSnapshot | 'locked'> {
     try {
-      const sent = this.#statements.readUnlocked({ id: computeRecordId(key) })
+      const sent = this.#statements.readUnlessRowLocked({ id: computeRecordId(key) })
       const [row] = await this.#database.queryRows(sent, isUrgent(kind))
       return row === undefined ? await this.read(key, undefined, kind) : this.parseRow(row)
     } catch (error) {

@@ -13,7 +13,7 @@ import {
 } from '../../src/core/index.js'
 import { KeyedQueue } from './keyed-queue.js'
 import { isSameVersion, type RecordSnapshot, type RowVersion, type StoredRecord } from './record-columns.js'
-import { hasRoomForSteps } from './steps-column.js'
+import { hasStepsThatFitStatement } from './steps-column.js'
 
 /** What sends a statement: claims and releases are worth nothing late, and a claim waits less long for a locked row. */
 export type CommandKind = 'claim' | 'release' | 'command'
@@ -21,15 +21,15 @@ export type CommandKind = 'claim' | 'release' | 'command'
 /** The table of the records. Each method sends statements that are transactions of their own, and may be sent twice. */
 export interface RecordTable {
   /** How many bytes a statement may have. */
-  readonly mostBytes: number
+  readonly mostStatementBytes: number
   /** Inserts the record of a first claim; resolves with `inserted`, or with the row that is in its place. */
   claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot>
   /** `fingerprint`: whoever sends another one is not shown the answer. */
   read(key: string, fingerprint?: string, kind?: CommandKind): Promise<RecordSnapshot>
   /** The row as last committed; `locked`: a transaction has locked it. */
-  readUnlocked(key: string): Promise<RecordSnapshot | 'locked'>
+  readUnlessRowLocked(key: string): Promise<RecordSnapshot | 'locked'>
   /** The same; `locked` also while a transaction has taken the key without a row. */
-  readUntaken(key: string): Promise<RecordSnapshot | 'locked'>
+  readUnlessKeyLocked(key: string): Promise<RecordSnapshot | 'locked'>
   /** Whether there was no row. */
   insert(key: string, record: StoredRecord, kind: CommandKind): Promise<boolean>
   /** Whether the row was still of this version. */
@@ -72,7 +72,7 @@ export class RowStore {
         found = claimed
         const { record, reply } = machine.begin(found.record, claim, found.now)
         if (isLapsed(found) && isAboutLapse(reply)) {
-          const last = await table.readUnlocked(key)
+          const last = await table.readUnlessRowLocked(key)
           if (last === 'locked') return createInFlightReply(found, claim)
           if (!isSameVersion(last.version, found.version)) continue
         }
@@ -103,7 +103,7 @@ export class RowStore {
   step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
     const command: Command<CommandReply> = (record, now) => {
       const change = machine.step(record, own, now)
-      if (own.result === null || hasRoomForSteps(change.record, this.#table.mostBytes)) return change
+      if (own.result === null || hasStepsThatFitStatement(change.record, this.#table.mostStatementBytes)) return change
       return machine.step(record, { ...own, result: null }, now)
     }
     return this.#steps.runInTurn(key, () => this.#change(key, command, own.fingerprint))
@@ -131,12 +131,12 @@ export class RowStore {
         const looked = machine.look(found.record, looking, found.now)
         if (found.record === null && found.version !== null) await this.#removeExpired(key, found.version)
         if (!isLapsed(found) || looked.acquired || looked.record.state !== 'in-flight') return looked
-        if ((await table.readUnlocked(key)) !== 'locked') return looked
+        if ((await table.readUnlessRowLocked(key)) !== 'locked') return looked
         return { acquired: false, record: { ...looked.record, leaseRemainingMs: 1 } }
       },
 
       async fence(key, { token }) {
-        const found = await table.readUntaken(key)
+        const found = await table.readUnlessKeyLocked(key)
         if (found === 'locked') return { isTaken: true, record: null, isOwn: false }
         const { record, now } = found
         return { isTaken: false, record: machine.peek(record, now).reply, isOwn: record?.token === token }
@@ -144,7 +144,7 @@ export class RowStore {
 
       withhold: async (key, own) => {
         try {
-          if ((await table.readUntaken(key)) === 'locked') return { ok: false, record: null }
+          if ((await table.readUnlessKeyLocked(key)) === 'locked') return { ok: false, record: null }
           return await this.#change(key, (record, now) => machine.withhold(record, own, now), own.fingerprint)
         } catch (error) {
           if (table.isLocked(error)) return { ok: false, record: null }

@@ -44,7 +44,7 @@ interface SqlStoreParts {
   readonly transactions: SqlTransactions | undefined
   readonly sweeps: boolean
   /** Whether the application has closed the client. */
-  isOver(): boolean
+  isClientClosed(): boolean
 }
 
 /** The transactions of the application, with the statements of runs inside them. */
@@ -75,7 +75,7 @@ export abstract class SqlStore<Tx, Options> implements Store {
 
   /** @internal */
   constructor(connect: (emit: (event: StoreEvent) => void) => SqlStoreParts) {
-    const { name, place, table, turns, transactions, sweeps, isOver } = connect((event) => this.emit(event))
+    const { name, place, table, turns, transactions, sweeps, isClientClosed } = connect((event) => this.emit(event))
     this.#name = name
     this.place = place
     this.#turns = turns
@@ -88,8 +88,8 @@ export abstract class SqlStore<Tx, Options> implements Store {
       look: async (key, looking) => this.#startSweepsBehind(unclaimed.look(key, looking)),
     }
     const sweep = {
-      step: (pace: Parameters<TableWalks['sweepStretchIfDue']>[0]) => this.#walks.sweepStretchIfDue(pace),
-      isOver,
+      step: (pace: Parameters<TableWalks['sweepStretchInTurn']>[0]) => this.#walks.sweepStretchInTurn(pace),
+      isClientClosed,
       onFailure: (error: unknown) => this.emit({ type: 'sweep_failed', error: error as SqlStoreError }),
     }
     this.#timer = sweeps ? new SweepTimer(sweep) : undefined

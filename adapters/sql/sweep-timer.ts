@@ -2,7 +2,7 @@ interface BackgroundSweep {
   /** Makes one step, if no other process has the turn. Resolves with whether it was this one's. */
   step(pace: SweepIntervals): Promise<boolean>
   /** Whether the application closed the client: sweeping then stops. */
-  isOver(): boolean
+  isClientClosed(): boolean
   onFailure(error: unknown): void
 }
 
@@ -42,14 +42,14 @@ export class SweepTimer {
 
   async #runStep(): Promise<void> {
     const { pauseMs, restMs } = this.#pace
-    if (this.#sweep.isOver()) return
+    if (this.#sweep.isClientClosed()) return
     const startedAt = performance.now()
     let nextMs = restMs
     try {
       const isOurs = await this.#sweep.step(this.#pace)
       if (isOurs) nextMs = Math.max(pauseMs, (performance.now() - startedAt) * PAUSE_PER_STEP)
     } catch (error) {
-      if (this.#sweep.isOver()) return
+      if (this.#sweep.isClientClosed()) return
       this.#sweep.onFailure(error)
     }
     this.#timer = this.#scheduleStep(nextMs)

@@ -25,7 +25,7 @@ export interface WalkedTable {
   sweepStretch(from: string | null): Promise<SweptStretch>
   /** Takes the turn to sweep for so many milliseconds; `null`: another process has it, or it is not due. */
   takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null>
-  passSweepTurn(from: string | null, pauseMs: number): Promise<void>
+  releaseSweepTurn(from: string | null, pauseMs: number): Promise<void>
 }
 
 /** How long a process has the turn for one stretch, at most: then another one takes it. */
@@ -48,7 +48,7 @@ export class TableWalks {
 
   async #list(from: string | null, prefix: string | null, show: typeof toListedRecord): Promise<ListedRecords> {
     const { rows, next } = await this.#table.listStretch(from, prefix)
-    const listed = collectListed(rows, (row) => {
+    const listed = collectListedRecords(rows, (row) => {
       const { record, now } = this.#table.parseRow(row)
       return show(record, now)
     })
@@ -67,17 +67,17 @@ export class TableWalks {
   }
 
   /** One stretch of the sweep of all processes. Resolves with whether it was this one's turn, and there is more. */
-  async sweepStretchIfDue({ pauseMs, restMs }: SweepIntervals): Promise<boolean> {
+  async sweepStretchInTurn({ pauseMs, restMs }: SweepIntervals): Promise<boolean> {
     const turn = await this.#table.takeSweepTurn(TURN_MS)
     if (turn === null) return false
     const { next } = await this.#table.sweepStretch(turn.from)
-    await this.#table.passSweepTurn(next, next === null ? restMs : pauseMs)
+    await this.#table.releaseSweepTurn(next, next === null ? restMs : pauseMs)
     return next !== null
   }
 }
 
 /** What is shown of rows. The keys of those that cannot be read are named apart. */
-export function collectListed(
+export function collectListedRecords(
   rows: readonly Row[],
   show: (row: Row) => Omit<ListedRecord, 'key'> | null,
 ): Omit<ListedRecords, 'next'> {

@@ -9,7 +9,7 @@ import {
   type SqliteValue,
 } from './client.js'
 import { SqliteStoreError, storeError } from './errors.js'
-import { Settings } from './settings.js'
+import { ConnectionSettings } from './settings.js'
 import { createTableStatements, SCHEMA_VERSION, schemaSql } from './table.js'
 
 const MARK = 'once_per_key_mark'
@@ -25,7 +25,7 @@ type StatementName = keyof ReturnType<typeof createTableStatements>
  */
 export class Connection {
   readonly #database: SqliteDatabase
-  readonly #settings: Settings
+  readonly #settings: ConnectionSettings
   readonly #prefix: string
   readonly #texts: Readonly<Record<StatementName, string>>
   readonly #prepared = new Map<string, SqliteStatement>()
@@ -40,13 +40,13 @@ export class Connection {
 
   constructor(database: SqliteDatabase, prefix: string) {
     this.#database = database
-    this.#settings = new Settings(database)
+    this.#settings = new ConnectionSettings(database)
     this.#prefix = prefix
     this.#texts = createTableStatements(prefix)
   }
 
   /** Creates the tables if they do not exist. Safe from many processes at once: SQLite serializes them. */
-  setUp(): void {
+  createTables(): void {
     this.#runCommand(() => this.#ensureReady())
   }
 
@@ -71,11 +71,11 @@ export class Connection {
   }
 
   /** From now on `hasWritten` counts. */
-  countWrites(): void {
+  startCountingWrites(): void {
     this.#changesBefore = this.#countChanges()
   }
 
-  /** Whether a row was changed over the connection since `countWrites`. */
+  /** Whether a row was changed over the connection since `startCountingWrites`. */
   hasWritten(): boolean {
     return this.#countChanges() !== this.#changesBefore
   }
@@ -90,7 +90,7 @@ export class Connection {
     try {
       this.#database.exec(`RELEASE ${MARK}`)
     } catch (error) {
-      throw findResultCode(error) === 'SQLITE_ERROR' ? unmarkedTransactionError(error) : storeError(error)
+      throw findResultCode(error) === 'SQLITE_ERROR' ? transactionUnmarkedError(error) : storeError(error)
     }
     this.mark()
   }
@@ -247,7 +247,7 @@ export class Connection {
   }
 }
 
-function unmarkedTransactionError(cause: unknown): SqliteStoreError {
+function transactionUnmarkedError(cause: unknown): SqliteStoreError {
   return new SqliteStoreError(
     'transaction_unmarked',
     'The transaction that was opened for this run is no longer open: a statement of the work committed it, rolled it ' +

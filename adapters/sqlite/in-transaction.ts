@@ -40,7 +40,7 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
         this.#connection.write(() => {
           hasBegun = true
           this.#connection.mark()
-          this.#connection.countWrites()
+          this.#connection.startCountingWrites()
           work()
           this.#connection.assertMarked()
         })

@@ -11,7 +11,7 @@ const SHORT_WAIT_MS = 5
 const FULL = 2
 
 /** The connection settings that the store depends on. The application can change them at any time. */
-export class Settings {
+export class ConnectionSettings {
   readonly #database: SqliteDatabase
   readonly #prepared = new Map<string, () => unknown>()
   #wasSet = false

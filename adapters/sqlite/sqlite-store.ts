@@ -27,7 +27,7 @@ import {
 } from '../../src/core/index.js'
 import type { StoredRecord } from '../sql/record-columns.js'
 import { requireIntegerColumn } from '../sql/row.js'
-import { collectListed } from '../sql/table-walks.js'
+import { collectListedRecords } from '../sql/table-walks.js'
 import type { SqliteDatabase } from './client.js'
 import { Connection } from './connection.js'
 import { completeByHand, SqliteTransactionStatements } from './in-transaction.js'
@@ -95,7 +95,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
    * @throws SqliteStoreError; nothing was changed.
    */
   async migrate(): Promise<void> {
-    await keepProcessAlive(this.#line.run(() => this.#connection.setUp()))
+    await keepProcessAlive(this.#line.run(() => this.#connection.createTables()))
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
@@ -219,7 +219,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
     return this.#read((now) => {
       const rows = this.#connection.queryRows('listScope', from ?? `${scope}:`, `${scope};`, ROWS_A_LIST)
-      const found = collectListed(rows, (row) => toListedRecord(parseRecordIfLive(row, now), now))
+      const found = collectListedRecords(rows, (row) => toListedRecord(parseRecordIfLive(row, now), now))
       return { ...found, next: rows.length < ROWS_A_LIST ? null : String(rows.at(-1)?.name) }
     })
   }
@@ -228,7 +228,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     return this.#read((now) => {
       const rows = this.#connection.queryRows('list', Number(from ?? '0'), ROWS_A_LIST)
       const open = rows.filter(({ state }) => state !== 'completed')
-      const found = collectListed(open, (row) => toListedRecordIfUnknown(parseRecordIfLive(row, now), now))
+      const found = collectListedRecords(open, (row) => toListedRecordIfUnknown(parseRecordIfLive(row, now), now))
       const last = rows.length < ROWS_A_LIST ? undefined : rows.at(-1)
       return { ...found, next: last === undefined ? null : `${requireIntegerColumn(last, 'id')}` }
     })

@@ -3,8 +3,8 @@ import { PostgresStore } from 'once-per-key/postgres'
 import { describe, expect, test } from 'vitest'
 import {
   findSqlState,
-  isRefusedStatement,
   isSerializationFailure,
+  isStatementRefusal,
   storeError,
 } from '../../../adapters/postgres/errors.js'
 
@@ -99,12 +99,12 @@ test('of errors around it, whose words hold the values of the statement, none is
 })
 
 test('a connection is good after a statement that was refused, and no other error', () => {
-  expect(isRefusedStatement(errorWith({ code: '55P03', severity: 'ERROR' }))).toBe(true)
-  expect(isRefusedStatement(errorWith({ code: '57P01', severity: 'FATAL' }))).toBe(false)
-  expect(isRefusedStatement(errorWith({ code: '53300', severity: 'FATAL' }))).toBe(false)
-  expect(isRefusedStatement(errorWith({ code: 'XX000', severity: 'PANIC' }))).toBe(false)
-  expect(isRefusedStatement(errorWith({ code: 'ECONNRESET' }))).toBe(false)
-  expect(isRefusedStatement(new Error('unknown'))).toBe(false)
+  expect(isStatementRefusal(errorWith({ code: '55P03', severity: 'ERROR' }))).toBe(true)
+  expect(isStatementRefusal(errorWith({ code: '57P01', severity: 'FATAL' }))).toBe(false)
+  expect(isStatementRefusal(errorWith({ code: '53300', severity: 'FATAL' }))).toBe(false)
+  expect(isStatementRefusal(errorWith({ code: 'XX000', severity: 'PANIC' }))).toBe(false)
+  expect(isStatementRefusal(errorWith({ code: 'ECONNRESET' }))).toBe(false)
+  expect(isStatementRefusal(new Error('unknown'))).toBe(false)
 })
 
 function errorWith(fields: Readonly<Record<string, unknown>>, message = 'refused'): Error {

@@ -160,7 +160,7 @@ describe('by itself', () => {
     for (let turn = 0; turn < 2; turn++) {
       await query('TRUNCATE once_per_key.records, once_per_key.sweeps')
       await fill(1)
-      expect(await walks.sweepStretchIfDue({ pauseMs: 0, restMs: 0 })).toBe(false)
+      expect(await walks.sweepStretchInTurn({ pauseMs: 0, restMs: 0 })).toBe(false)
       expect(await names()).toEqual([])
     }
   })
@@ -173,11 +173,11 @@ describe('by itself', () => {
       {
         async step(pace) {
           if (++tries === 1) throw new Error('lost')
-          const step = walks.sweepStretchIfDue(pace)
+          const step = walks.sweepStretchInTurn(pace)
           mine.steps.push(step)
           return step
         },
-        isOver: () => mine.isOver,
+        isClientClosed: () => mine.isOver,
         onFailure: (error) => failures.push(error),
       },
       { pauseMs: 5, restMs: 20 },
@@ -197,11 +197,11 @@ describe('by itself', () => {
     }
     const sweep = {
       step: (pace: SweepIntervals) => {
-        const step = walksOfOwn.sweepStretchIfDue(pace)
+        const step = walksOfOwn.sweepStretchInTurn(pace)
         mine.steps.push(step)
         return step
       },
-      isOver: () => mine.isOver || hasEnded(),
+      isClientClosed: () => mine.isOver || hasEnded(),
       onFailure: () => {},
     }
     return new SweepTimer(sweep, { pauseMs: 5, restMs: 50 })

@@ -10,7 +10,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: the fence reads what was committed before',
-    find: `const found = await table.readUntaken(key)
+    find: `const found = await table.readUnlessKeyLocked(key)
         if (found === 'locked') return { isTaken: true, record: null, isOwn: false }`,
     replace: 'const found = await table.read(key)',
     check: 'S3',
@@ -43,7 +43,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: duplicates wait inside their transactions',
-    find: `const found = await this.#table.readUntaken(key)
+    find: `const found = await this.#table.readUnlessKeyLocked(key)
     if (found === 'locked') return 'locked'
     if (machine.enter(`,
     replace: `const found = await this.#table.read(key)

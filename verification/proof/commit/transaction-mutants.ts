@@ -4,7 +4,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a stale owner completes in its transaction',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    find: 'ON CONFLICT (id) DO UPDATE SET ${set} WHERE ${OWNED}',
+    find: 'ON CONFLICT (id) DO UPDATE SET ${set} WHERE ${IS_OWNED}',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
     replace: "ON CONFLICT (id) DO UPDATE SET ${set} WHERE t.state {=} 'in-flight'",
     check: 'S6',
@@ -36,8 +36,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'a transaction in which nothing was written commits',
-    find: 'complete: createOwnChange(schema, COMPLETED, [...MARKED, ...WRITTEN]),',
-    replace: 'complete: createOwnChange(schema, COMPLETED, MARKED),',
+    find: 'complete: createOwnChange(schema, SET_COMPLETED, [...MARKED, ...WRITTEN]),',
+    replace: 'complete: createOwnChange(schema, SET_COMPLETED, MARKED),',
     check: 'S3',
   },
   {
@@ -85,9 +85,9 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   {
     name: 'a takeover on Postgres is not told the steps',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    find: 'SELECT ${COLUMNS}, ${bodyOfOwn}, r.steps FROM ${records} r WHERE',
+    find: 'SELECT ${SHOWN_COLUMNS}, ${bodyOfOwn}, r.steps FROM ${records} r WHERE',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    replace: 'SELECT ${COLUMNS}, ${bodyOfOwn}, NULL::pg_catalog.bytea AS steps FROM ${records} r WHERE',
+    replace: 'SELECT ${SHOWN_COLUMNS}, ${bodyOfOwn}, NULL::pg_catalog.bytea AS steps FROM ${records} r WHERE',
     check: 'S14',
   },
 ]
