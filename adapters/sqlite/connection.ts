@@ -23,7 +23,7 @@ type StatementName = keyof ReturnType<typeof createTableStatements>
  * The application's connection as the store uses it: only for the duration of one command, and never inside the
  * application's transactions. Everything is synchronous, so nothing else runs on the connection meanwhile.
  */
-export class Connection {
+export class SqliteConnection {
   readonly #database: SqliteDatabase
   readonly #settings: ConnectionSettings
   readonly #prefix: string

@@ -9,33 +9,33 @@ import {
 } from '../../src/core/index.js'
 import { findClientMessage, OWNERSHIP_ERRORS } from '../sql/errors.js'
 import { requireOwned } from '../sql/record-columns.js'
-import { type Connection, nothingWrittenInsideError } from './connection.js'
+import type { CommandQueue } from './command-queue.js'
+import { nothingWrittenInsideError, type SqliteConnection } from './connection.js'
 import { SqliteStoreError, storeError } from './errors.js'
 import type { SqliteRecords } from './records.js'
-import type { WaitingLine } from './waiting-line.js'
 
 /**
  * The transactions in which a run's effects and its record commit together, on the store's own connection. Each step
  * throws if the transaction must not commit, which rolls it back.
  */
 export class SqliteTransactionStatements implements SynchronousTransactions {
-  readonly #connection: Connection
+  readonly #connection: SqliteConnection
   readonly #records: SqliteRecords
-  readonly #line: WaitingLine
+  readonly #queue: CommandQueue
 
   /** How many expired rows a new record removes. */
   readonly #sweeps: number
 
-  constructor(connection: Connection, records: SqliteRecords, line: WaitingLine, sweeps: number) {
+  constructor(connection: SqliteConnection, records: SqliteRecords, queue: CommandQueue, sweeps: number) {
     this.#connection = connection
     this.#records = records
-    this.#line = line
+    this.#queue = queue
     this.#sweeps = sweeps
   }
 
   async transaction(work: () => void): Promise<void> {
     let hasBegun = false
-    const failed = await this.#line.run(() => {
+    const failed = await this.#queue.run(() => {
       try {
         this.#connection.write(() => {
           hasBegun = true
@@ -47,7 +47,7 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
         return null
       } catch (error) {
         if (!hasBegun) throw error
-        // Not thrown here: the line would retry it as busy. The work must never run twice; its error reaches the
+        // Not thrown here: the queue would retry it as busy. The work must never run twice; its error reaches the
         // handler unchanged.
         return { error }
       }
@@ -101,7 +101,7 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
  * @throws SqliteStoreError: roll the transaction back.
  */
 export function completeByHand(
-  connection: Connection,
+  connection: SqliteConnection,
   records: SqliteRecords,
   key: string,
   completion: Completion,

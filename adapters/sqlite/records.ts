@@ -7,15 +7,15 @@ import {
   toRecordColumns,
 } from '../sql/record-columns.js'
 import type { Row } from '../sql/row.js'
-import type { Connection } from './connection.js'
+import type { SqliteConnection } from './connection.js'
 import { SqliteStoreError } from './errors.js'
 
 /** The rows of the records, read and written in the open transaction. */
 export class SqliteRecords {
-  readonly #connection: Connection
+  readonly #connection: SqliteConnection
   readonly #clock: () => number
 
-  constructor(connection: Connection, clock: () => number) {
+  constructor(connection: SqliteConnection, clock: () => number) {
     this.#connection = connection
     this.#clock = clock
   }

@@ -29,11 +29,11 @@ import type { StoredRecord } from '../sql/record-columns.js'
 import { requireIntegerColumn } from '../sql/row.js'
 import { collectListedRecords } from '../sql/table-walks.js'
 import type { SqliteDatabase } from './client.js'
-import { Connection } from './connection.js'
+import { CommandQueue } from './command-queue.js'
+import { SqliteConnection } from './connection.js'
 import { completeByHand, SqliteTransactionStatements } from './in-transaction.js'
 import { readOptions, type SqliteStoreOptions } from './options.js'
 import { parseRecordIfLive, SqliteRecords } from './records.js'
-import { WaitingLine } from './waiting-line.js'
 
 /** Turns a type that is a promise into `never`. */
 type Synchronous<Value> = Value extends PromiseLike<unknown> ? never : unknown
@@ -58,8 +58,8 @@ const ROWS_A_LIST = 1_000
  */
 export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> implements Store {
   readonly #database: Database
-  readonly #connection: Connection
-  readonly #line: WaitingLine
+  readonly #connection: SqliteConnection
+  readonly #queue: CommandQueue
   readonly #records: SqliteRecords
   readonly #inTransaction: SqliteTransactionStatements
   /** The prefix. */
@@ -75,13 +75,13 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     this.#database = database
     this.place = prefix
     this.#clock = now
-    this.#connection = new Connection(database, prefix)
-    this.#line = new WaitingLine(busyTimeoutMs)
+    this.#connection = new SqliteConnection(database, prefix)
+    this.#queue = new CommandQueue(busyTimeoutMs)
     this.#records = new SqliteRecords(this.#connection, now)
     this.#inTransaction = new SqliteTransactionStatements(
       this.#connection,
       this.#records,
-      this.#line,
+      this.#queue,
       sweeps ? ROWS_A_CLAIM : 0,
     )
     this.#sweeps = sweeps
@@ -95,7 +95,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
    * @throws SqliteStoreError; nothing was changed.
    */
   async migrate(): Promise<void> {
-    await keepProcessAlive(this.#line.run(() => this.#connection.createTables()))
+    await keepProcessAlive(this.#queue.run(() => this.#connection.createTables()))
   }
 
   async begin(key: string, claim: Claim): Promise<BeginReply> {
@@ -196,7 +196,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
     context: ActingContext | undefined,
     answer: GivenByHand<Answer>,
   ): void {
-    const connection = tx === this.#database ? this.#connection : new Connection(tx, this.place)
+    const connection = tx === this.#database ? this.#connection : new SqliteConnection(tx, this.place)
     const records = new SqliteRecords(connection, this.#clock)
     completeByHandAtOnce(this, context, answer, (key, completion) =>
       completeByHand(connection, records, key, completion),
@@ -238,7 +238,7 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
   async sweep(): Promise<number> {
     for (let removed = 0; ; ) {
       const step = await keepProcessAlive(
-        this.#line.run(() =>
+        this.#queue.run(() =>
           this.#connection.write(() => this.#records.sweep(this.#records.readClockMs(), ROWS_A_SWEEP)),
         ),
       )
@@ -275,10 +275,10 @@ export class SqliteStore<Database extends SqliteDatabase = SqliteDatabase> imple
       else if (record === null && found !== null) this.#records.remove(key)
       return reply
     }
-    return this.#line.run(() => this.#connection.write(write), isUrgent)
+    return this.#queue.run(() => this.#connection.write(write), isUrgent)
   }
 
   #read<Reply>(work: (now: number) => Reply, isUrgent?: boolean): Promise<Reply> {
-    return this.#line.run(() => this.#connection.read(() => work(this.#records.readClockMs())), isUrgent)
+    return this.#queue.run(() => this.#connection.read(() => work(this.#records.readClockMs())), isUrgent)
   }
 }

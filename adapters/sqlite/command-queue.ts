@@ -9,7 +9,7 @@ interface WaitingCommand {
   readonly isUrgent: boolean
 }
 
-/** How long the first in line pauses between two tries: initially, and at most. */
+/** How long the first in the queue pauses between two tries: initially, and at most. */
 const FIRST_PAUSE_MS = 1
 const MOST_PAUSE_MS = 25
 
@@ -22,9 +22,9 @@ const NO_TURN =
  * independently, each would block the process for SQLite's short wait. Only the first one tries, by a timer, which
  * keeps no process alive.
  */
-export class WaitingLine {
+export class CommandQueue {
   readonly #waitMs: number
-  readonly #line: WaitingCommand[] = []
+  readonly #queue: WaitingCommand[] = []
   #pauseMs = FIRST_PAUSE_MS
 
   /** `waitMs`: the longest that a command waits. */
@@ -39,7 +39,7 @@ export class WaitingLine {
    */
   async run<Result>(command: () => Result, isUrgent = false): Promise<Result> {
     const until = performance.now() + this.#waitMs
-    if (this.#line.length === 0) {
+    if (this.#queue.length === 0) {
       try {
         return command()
       } catch (error) {
@@ -48,8 +48,8 @@ export class WaitingLine {
     }
     return new Promise((resolve, reject) => {
       const attempt = AsyncResource.bind(() => resolve(command()), 'once-per-key')
-      this.#line.push({ attempt, refuse: (error) => reject(storeError(error)), until, isUrgent })
-      if (this.#line.length === 1) this.#scheduleTry(FIRST_PAUSE_MS)
+      this.#queue.push({ attempt, refuse: (error) => reject(storeError(error)), until, isUrgent })
+      if (this.#queue.length === 1) this.#scheduleTry(FIRST_PAUSE_MS)
     })
   }
 
@@ -60,7 +60,7 @@ export class WaitingLine {
   }
 
   #tryHead(): void {
-    const head = this.#line[0] as WaitingCommand
+    const head = this.#queue[0] as WaitingCommand
     try {
       head.attempt()
     } catch (error) {
@@ -70,22 +70,22 @@ export class WaitingLine {
       }
       head.refuse(error)
     }
-    this.#line.shift()
+    this.#queue.shift()
     this.#refuseLate()
     // Lets other work run between two commands.
-    if (this.#line.length > 0) this.#scheduleTry(0)
+    if (this.#queue.length > 0) this.#scheduleTry(0)
   }
 
   /**
    * One that was given up must not take the turn of one that is waited for: after the database was locked, clients that retry would keep
-   * the line busy for ever with claims that come too late, and with their releases.
+   * the queue busy for ever with claims that come too late, and with their releases.
    */
   #refuseLate(): void {
     for (;;) {
-      const head = this.#line[0]
+      const head = this.#queue[0]
       if (head === undefined || !head.isUrgent || performance.now() < head.until) return
       head.refuse(new SqliteStoreError('database_busy', NO_TURN))
-      this.#line.shift()
+      this.#queue.shift()
     }
   }
 }
