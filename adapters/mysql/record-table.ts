@@ -1,9 +1,8 @@
 import { Buffer } from 'node:buffer'
 import type { Claim } from '../../src/core/index.js'
 import { INTEGER_COLUMNS, type RecordSnapshot } from '../sql/record-columns.js'
-import { SqlRecordTable, toClaimValues } from '../sql/record-table.js'
+import { type ListedStretch, SqlRecordTable, type SweptStretch, toClaimValues } from '../sql/record-table.js'
 import { parseIntegerColumns, type Row } from '../sql/row.js'
-import type { ListedStretch, SweptStretch } from '../sql/table-walks.js'
 import type { MySqlDatabase } from './database.js'
 import { isLocked, MySqlStoreError } from './errors.js'
 import { clockIsSetError } from './session.js'
@@ -14,29 +13,18 @@ const ROWS_A_LIST = 1_000
 const ROWS_A_SWEEP = 500
 
 /** The records in a table of MySQL or MariaDB. */
-export class MySqlRecordTable extends SqlRecordTable<Statement> {
-  readonly isLocked = isLocked
-  readonly #database: MySqlDatabase
-  readonly #statements: ReturnType<typeof createRecordStatements>
-
+export class MySqlRecordTable extends SqlRecordTable<
+  Statement,
+  MySqlDatabase,
+  ReturnType<typeof createRecordStatements>
+> {
   constructor(database: MySqlDatabase, prefix: string) {
-    const statements = createRecordStatements(prefix)
-    super(database, statements)
-    this.#database = database
-    this.#statements = statements
-  }
-
-  createError(code: 'contended' | 'record_unreadable', message: string): MySqlStoreError {
-    return new MySqlStoreError(code, message)
+    super(database, createRecordStatements(prefix), MySqlStoreError, isLocked)
   }
 
   async claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot> {
-    if (await this.write(this.#statements.claim(toClaimValues(key, claim)), 'claim')) return 'inserted'
+    if (await this.write(this.statements.claim(toClaimValues(key, claim)), 'claim')) return 'inserted'
     return this.read(key, claim.fingerprint, 'claim')
-  }
-
-  protected getLockWait(): null {
-    return null
   }
 
   /** A transaction that has taken a key has locked a row. */
@@ -57,8 +45,8 @@ export class MySqlRecordTable extends SqlRecordTable<Statement> {
   }
 
   async listStretch(from: string | null, prefix: string | null): Promise<ListedStretch> {
-    const sent = this.#statements.list({ from: Buffer.from(from ?? '', 'hex'), rows: ROWS_A_LIST })
-    const rows = await this.#database.queryRows(sent)
+    const sent = this.statements.list({ from: Buffer.from(from ?? '', 'hex'), rows: ROWS_A_LIST })
+    const rows = await this.database.queryRows(sent)
     const named = rows.map((row) => ({
       ...row,
       name: Buffer.from(String(row.name), 'hex').toString(),
@@ -73,8 +61,8 @@ export class MySqlRecordTable extends SqlRecordTable<Statement> {
 
   /** By their ids, so that no other row is locked, or waited for. */
   async sweepStretch(from: string | null): Promise<SweptStretch> {
-    const sent = this.#statements.expired({ from: Buffer.from(from ?? '', 'hex'), rows: ROWS_A_SWEEP })
-    const rows = await this.#database.queryRows(sent)
+    const sent = this.statements.expired({ from: Buffer.from(from ?? '', 'hex'), rows: ROWS_A_SWEEP })
+    const rows = await this.database.queryRows(sent)
     if (rows[0]?.is_set === '1') throw clockIsSetError()
     const expired = rows.filter(({ is_expired }) => is_expired === '1').map(({ id }) => Buffer.from(String(id), 'hex'))
     const removed = expired.length === 0 ? 0 : await this.#removeExpired(expired)
@@ -84,7 +72,7 @@ export class MySqlRecordTable extends SqlRecordTable<Statement> {
   /** Rows that a transaction has locked, which takes their keys, are left for the next time, and with them the others of this step. */
   async #removeExpired(ids: readonly Buffer[]): Promise<number> {
     try {
-      return await this.#database.write(this.#statements.removeExpired(ids))
+      return await this.database.write(this.statements.removeExpired(ids))
     } catch (error) {
       if (isLocked(error)) return 0
       throw error
@@ -92,13 +80,13 @@ export class MySqlRecordTable extends SqlRecordTable<Statement> {
   }
 
   async takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null> {
-    if (!(await this.write(this.#statements.takeTurn({ turnMs })))) return null
-    const [row] = await this.#database.queryRows(this.#statements.progress())
+    if (!(await this.write(this.statements.takeTurn({ turnMs })))) return null
+    const [row] = await this.database.queryRows(this.statements.progress())
     return { from: String(row?.next_id ?? '') }
   }
 
   async releaseSweepTurn(from: string | null, pauseMs: number): Promise<void> {
-    await this.write(this.#statements.releaseTurn({ from: Buffer.from(from ?? '', 'hex'), pauseMs }))
+    await this.write(this.statements.releaseTurn({ from: Buffer.from(from ?? '', 'hex'), pauseMs }))
   }
 }
 

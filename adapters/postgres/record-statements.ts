@@ -1,5 +1,5 @@
 import { CLAIMED_COLUMNS, FORMAT, INTEGER_COLUMNS, RECORD_COLUMNS } from '../sql/record-columns.js'
-import type { CommandKind } from '../sql/row-store.js'
+import { CLAIM_LOCK_WAIT, LOCK_WAIT } from '../sql/record-table.js'
 import { createStatement, toQuotedName } from './sql.js'
 
 /** The time of the statement, in milliseconds since 1970: its transaction may have begun long before. */
@@ -12,16 +12,6 @@ export const SYNC_COMMIT_SQL = `pg_catalog.set_config('synchronous_commit',
 
 /** What is lost in a crash may be done again. */
 const ASYNC_COMMIT_SQL = "pg_catalog.set_config('synchronous_commit', 'off', true) IS NOT NULL"
-
-/** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. */
-const LOCK_WAIT = '1s'
-
-/** A waiting claim occupies one of few connections, and a row that stays locked means that the key is in flight. */
-const CLAIM_LOCK_WAIT = '250ms'
-
-export function getLockWait(kind: CommandKind): string {
-  return kind === 'claim' ? CLAIM_LOCK_WAIT : LOCK_WAIT
-}
 
 const limitLockWaitSql = (value: string) => `pg_catalog.set_config('lock_timeout', ${value}, true) IS NOT NULL`
 

@@ -1,11 +1,16 @@
 import type { Claim } from '../../src/core/index.js'
 import { INTEGER_COLUMNS, type RecordSnapshot } from '../sql/record-columns.js'
-import { computeRecordId, SqlRecordTable, toClaimValues } from '../sql/record-table.js'
+import {
+  computeRecordId,
+  type ListedStretch,
+  SqlRecordTable,
+  type SweptStretch,
+  toClaimValues,
+} from '../sql/record-table.js'
 import { parseIntegerColumns, type Row } from '../sql/row.js'
-import type { ListedStretch, SweptStretch } from '../sql/table-walks.js'
 import type { PostgresDatabase } from './database.js'
 import { isLocked, PostgresStoreError } from './errors.js'
-import { createRecordStatements, getLockWait } from './record-statements.js'
+import { createRecordStatements } from './record-statements.js'
 import { assertColumnsAreText, parseBytesColumn, requireText } from './reply.js'
 import { computeLockNumber, type Statement } from './sql.js'
 
@@ -16,34 +21,27 @@ const BLOCKS_A_STRETCH = 128
 const MOST_BLOCKS = 0xffff_ffff
 
 /** The records in a table of Postgres. */
-export class PostgresRecordTable extends SqlRecordTable<Statement> {
-  readonly isLocked = isLocked
-  protected readonly getLockWait = getLockWait
-  readonly #database: PostgresDatabase
+export class PostgresRecordTable extends SqlRecordTable<
+  Statement,
+  PostgresDatabase,
+  ReturnType<typeof createRecordStatements>
+> {
   readonly #schema: string
-  readonly #statements: ReturnType<typeof createRecordStatements>
 
   constructor(database: PostgresDatabase, schema: string) {
-    const statements = createRecordStatements(schema)
-    super(database, statements)
-    this.#database = database
+    super(database, createRecordStatements(schema), PostgresStoreError, isLocked)
     this.#schema = schema
-    this.#statements = statements
-  }
-
-  createError(code: 'contended' | 'record_unreadable', message: string): PostgresStoreError {
-    return new PostgresStoreError(code, message)
   }
 
   async claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot> {
-    const row = await this.#database.queryRow(this.#statements.claim(toClaimValues(key, claim)), true)
+    const row = await this.database.queryRow(this.statements.claim(toClaimValues(key, claim)), true)
     return row.inserted === '1' ? 'inserted' : this.parseRow(row)
   }
 
   /** The lock first: whatever its last holder has committed can be read by a later statement. */
   async readUnlessKeyLocked(key: string): Promise<RecordSnapshot | 'locked'> {
     const lock = computeLockNumber(computeRecordId(key), this.#schema)
-    const { free } = await this.#database.queryRow(this.#statements.tryLock({ lock }))
+    const { free } = await this.database.queryRow(this.statements.tryLock({ lock }))
     return free === '1' ? this.read(key) : 'locked'
   }
 
@@ -56,25 +54,25 @@ export class PostgresRecordTable extends SqlRecordTable<Statement> {
   }
 
   async listStretch(from: string | null, prefix: string | null): Promise<ListedStretch> {
-    const { list, listPrefix } = this.#statements
+    const { list, listPrefix } = this.statements
     const stretch = toStretchValues(from)
     const sent = prefix === null ? list(stretch) : listPrefix({ ...stretch, prefix })
-    const rows = await this.#database.queryStretch(sent)
+    const rows = await this.database.queryStretch(sent)
     return { rows: rows.filter(({ name }) => name !== null), next: findNextBlock(from, rows[0]) }
   }
 
   async sweepStretch(from: string | null): Promise<SweptStretch> {
-    const [row] = await this.#database.queryStretch(this.#statements.sweep(toStretchValues(from)))
+    const [row] = await this.database.queryStretch(this.statements.sweep(toStretchValues(from)))
     return { removed: Number(requireText(row, 'removed')), next: findNextBlock(from, row) }
   }
 
   async takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null> {
-    const [row] = await this.#database.queryRows(this.#statements.takeTurn({ turnMs }))
+    const [row] = await this.database.queryRows(this.statements.takeTurn({ turnMs }))
     return row === undefined ? null : { from: requireText(row, 'block') }
   }
 
   async releaseSweepTurn(from: string | null, pauseMs: number): Promise<void> {
-    await this.write(this.#statements.releaseTurn({ block: Number(from ?? 0), pauseMs }))
+    await this.write(this.statements.releaseTurn({ block: Number(from ?? 0), pauseMs }))
   }
 }
 

@@ -10,9 +10,22 @@ import {
   toRecordColumns,
 } from './record-columns.js'
 import type { Row } from './row.js'
-import type { CommandKind, RecordTable } from './row-store.js'
 import type { SqlValues } from './statement.js'
-import type { ListedStretch, SweptStretch, WalkedTable } from './table-walks.js'
+
+/** What sends a statement: claims and releases are worth nothing late, and a claim waits less long for a locked row. */
+export type CommandKind = 'claim' | 'release' | 'command'
+
+/** A stretch of the table. `next`: where the next one begins; `null`: this is the last one. */
+export interface ListedStretch {
+  /** Without their answers and steps; `name` is the storage key. */
+  readonly rows: readonly Row[]
+  readonly next: string | null
+}
+
+export interface SweptStretch {
+  readonly removed: number
+  readonly next: string | null
+}
 
 /** The statements that both databases with a server have, each with the values that it names. */
 type RecordStatements<Statement> = Readonly<
@@ -31,45 +44,76 @@ interface RecordDatabase<Statement> {
   write(statement: Statement, isUrgent?: boolean): Promise<number>
 }
 
-/** The records in a table of a database with a server: what `RowStore` needs, by the statements of a dialect. */
-export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTable {
-  readonly #database: RecordDatabase<Statement>
-  readonly #statements: RecordStatements<Statement>
+type StoreErrorClass = new (code: 'contended' | 'record_unreadable', message: string) => Error
 
-  constructor(database: RecordDatabase<Statement>, statements: RecordStatements<Statement>) {
-    this.#database = database
-    this.#statements = statements
+/** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. */
+export const LOCK_WAIT = '1s'
+
+/** A waiting claim occupies one of few connections, and a row that stays locked means that the key is in flight. */
+export const CLAIM_LOCK_WAIT = '250ms'
+
+/**
+ * The records in a table of a database with a server, by the statements of a dialect. Each method sends statements that are transactions
+ * of their own, and may be sent twice. The table is walked in stretches, so that no statement takes long. `from`: `null` for the first one.
+ */
+export abstract class SqlRecordTable<
+  Statement = unknown,
+  Database extends RecordDatabase<Statement> = RecordDatabase<Statement>,
+  Statements extends RecordStatements<Statement> = RecordStatements<Statement>,
+> {
+  protected readonly database: Database
+  protected readonly statements: Statements
+  readonly #StoreError: StoreErrorClass
+  readonly isLocked: (error: unknown) => boolean
+
+  constructor(
+    database: Database,
+    statements: Statements,
+    StoreError: StoreErrorClass,
+    isLocked: (error: unknown) => boolean,
+  ) {
+    this.database = database
+    this.statements = statements
+    this.#StoreError = StoreError
+    this.isLocked = isLocked
   }
 
+  /** Inserts the record of a first claim; resolves with `inserted`, or with the row that is in its place. */
   abstract claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot>
+  /** The row as last committed; `locked`: a transaction has locked it, or has taken the key without a row. */
   abstract readUnlessKeyLocked(key: string): Promise<RecordSnapshot | 'locked'>
+  /** All rows, or those whose key begins with the prefix. */
   abstract listStretch(from: string | null, prefix: string | null): Promise<ListedStretch>
+  /** Removes what has expired. */
   abstract sweepStretch(from: string | null): Promise<SweptStretch>
+  /** Takes the turn to sweep for so many milliseconds; `null`: another process has it, or it is not due. */
   abstract takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null>
   abstract releaseSweepTurn(from: string | null, pauseMs: number): Promise<void>
-  abstract isLocked(error: unknown): boolean
-  abstract createError(code: 'contended' | 'record_unreadable', message: string): Error
-  /** How long the database waits for a locked row, where each statement says it; `null`: its sessions are set. */
-  protected abstract getLockWait(kind: CommandKind): string | null
   /** The columns as `parseSnapshot` reads them. Throws if the row is not to be trusted. */
   protected abstract toColumns(row: Row): Row
 
-  get mostStatementBytes(): number {
-    return this.#database.mostStatementBytes
+  createError(code: 'contended' | 'record_unreadable', message: string): Error {
+    return new this.#StoreError(code, message)
   }
 
+  get mostStatementBytes(): number {
+    return this.database.mostStatementBytes
+  }
+
+  /** `fingerprint`: whoever sends another one is not shown the answer. */
   async read(key: string, fingerprint?: string, kind: CommandKind = 'command'): Promise<RecordSnapshot> {
-    const { read, readShown } = this.#statements
+    const { read, readShown } = this.statements
     const id = computeRecordId(key)
     const sent = fingerprint === undefined ? read({ id }) : readShown({ id, fingerprint })
-    const [row = {}] = await this.#database.queryRows(sent, isUrgent(kind))
+    const [row = {}] = await this.database.queryRows(sent, isUrgent(kind))
     return this.parseRow(row)
   }
 
+  /** The row as last committed; `locked`: a transaction has locked it. */
   async readUnlessRowLocked(key: string, kind: CommandKind = 'claim'): Promise<RecordSnapshot | 'locked'> {
     try {
-      const sent = this.#statements.readUnlessRowLocked({ id: computeRecordId(key) })
-      const [row] = await this.#database.queryRows(sent, isUrgent(kind))
+      const sent = this.statements.readUnlessRowLocked({ id: computeRecordId(key) })
+      const [row] = await this.database.queryRows(sent, isUrgent(kind))
       return row === undefined ? await this.read(key, undefined, kind) : this.parseRow(row)
     } catch (error) {
       if (this.isLocked(error)) return 'locked'
@@ -77,41 +121,51 @@ export abstract class SqlRecordTable<Statement> implements RecordTable, WalkedTa
     }
   }
 
+  /** Whether there was no row. */
   insert(key: string, record: StoredRecord, kind: CommandKind): Promise<boolean> {
-    const values = { ...toRecordColumns(record), id: computeRecordId(key), name: key, lockWait: this.getLockWait(kind) }
-    return this.write(this.#statements.insert(values), kind)
+    const values = { ...toRecordColumns(record), id: computeRecordId(key), name: key, lockWait: toLockWait(kind) }
+    return this.write(this.statements.insert(values), kind)
   }
 
+  /** Whether the row was still of this version. */
   update(key: string, record: StoredRecord, version: RowVersion, kind: CommandKind): Promise<boolean> {
-    const values = { ...toRecordColumns(record), ...toVersionValues(key, version), lockWait: this.getLockWait(kind) }
-    return this.write(this.#statements.update(values), kind)
+    const values = { ...toRecordColumns(record), ...toVersionValues(key, version), lockWait: toLockWait(kind) }
+    return this.write(this.statements.update(values), kind)
   }
 
   remove(key: string, version: RowVersion, kind: CommandKind): Promise<boolean> {
-    const values = { ...toVersionValues(key, version), lockWait: this.getLockWait(kind) }
-    return this.write(this.#statements.remove(values), kind)
+    const values = { ...toVersionValues(key, version), lockWait: toLockWait(kind) }
+    return this.write(this.statements.remove(values), kind)
   }
 
+  /** Whether the token's own row was in flight, and has a new lease. */
   renew(key: string, { token, leaseMs, retentionMs }: Ownership & { readonly leaseMs: number }): Promise<boolean> {
-    return this.write(this.#statements.renew({ id: computeRecordId(key), token, leaseMs, retentionMs }))
+    return this.write(this.statements.renew({ id: computeRecordId(key), token, leaseMs, retentionMs }))
   }
 
+  /** Whether the token's own row was in flight, and is completed. */
   complete(key: string, completion: Completion): Promise<boolean> {
-    return this.write(this.#statements.complete(toCompletionValues(key, completion)))
+    return this.write(this.statements.complete(toCompletionValues(key, completion)))
   }
 
+  /** @throws the store's error `record_unreadable`. */
   parseRow(row: Row): RecordSnapshot {
     const toError = (because: string) => this.createError('record_unreadable', buildUnreadableMessage(because))
     return parseSnapshot(this.toColumns(row), toError)
   }
 
   protected async write(statement: Statement, kind: CommandKind = 'command'): Promise<boolean> {
-    return (await this.#database.write(statement, isUrgent(kind))) > 0
+    return (await this.database.write(statement, isUrgent(kind))) > 0
   }
 }
 
 function isUrgent(kind: CommandKind): boolean {
   return kind !== 'command'
+}
+
+/** For statements of a database whose statements say it themselves. */
+function toLockWait(kind: CommandKind): string {
+  return kind === 'claim' ? CLAIM_LOCK_WAIT : LOCK_WAIT
 }
 
 /** A storage key may exceed the maximum size of an index entry. */

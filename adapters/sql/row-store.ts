@@ -13,35 +13,8 @@ import {
 } from '../../src/core/index.js'
 import { KeyedQueue } from './keyed-queue.js'
 import { isSameVersion, type RecordSnapshot, type RowVersion, type StoredRecord } from './record-columns.js'
+import type { CommandKind, SqlRecordTable } from './record-table.js'
 import { hasStepsThatFitStatement } from './steps-column.js'
-
-/** What sends a statement: claims and releases are worth nothing late, and a claim waits less long for a locked row. */
-export type CommandKind = 'claim' | 'release' | 'command'
-
-/** The table of the records. Each method sends statements that are transactions of their own, and may be sent twice. */
-export interface RecordTable {
-  /** How many bytes a statement may have. */
-  readonly mostStatementBytes: number
-  /** Inserts the record of a first claim; resolves with `inserted`, or with the row that is in its place. */
-  claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot>
-  /** `fingerprint`: whoever sends another one is not shown the answer. */
-  read(key: string, fingerprint?: string, kind?: CommandKind): Promise<RecordSnapshot>
-  /** The row as last committed; `locked`: a transaction has locked it. */
-  readUnlessRowLocked(key: string): Promise<RecordSnapshot | 'locked'>
-  /** The same; `locked` also while a transaction has taken the key without a row. */
-  readUnlessKeyLocked(key: string): Promise<RecordSnapshot | 'locked'>
-  /** Whether there was no row. */
-  insert(key: string, record: StoredRecord, kind: CommandKind): Promise<boolean>
-  /** Whether the row was still of this version. */
-  update(key: string, record: StoredRecord, version: RowVersion, kind: CommandKind): Promise<boolean>
-  remove(key: string, version: RowVersion, kind: CommandKind): Promise<boolean>
-  /** Whether the token's own row was in flight, and has a new lease. */
-  renew(key: string, terms: Ownership & { readonly leaseMs: number }): Promise<boolean>
-  /** Whether the token's own row was in flight, and is completed. */
-  complete(key: string, completion: Completion): Promise<boolean>
-  isLocked(error: unknown): boolean
-  createError(code: 'contended', message: string): Error
-}
 
 /** A command of the machine, on a record and the database's time. */
 type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Change<Reply>
@@ -54,10 +27,10 @@ const CONTENDED = 'The record changed repeatedly while this command tried to cha
  * still what was read; otherwise it is read again. A command that changes nothing waits for no other one, and none leaves a transaction open.
  */
 export class RowStore {
-  readonly #table: RecordTable
+  readonly #table: SqlRecordTable
   readonly #steps = new KeyedQueue()
 
-  constructor(table: RecordTable) {
+  constructor(table: SqlRecordTable) {
     this.#table = table
   }
 

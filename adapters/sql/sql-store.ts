@@ -29,9 +29,10 @@ import {
 } from '../../src/core/index.js'
 import type { PoolTurns } from './clients.js'
 import type { SqlStoreError } from './errors.js'
-import { type RecordTable, RowStore } from './row-store.js'
+import type { SqlRecordTable } from './record-table.js'
+import { RowStore } from './row-store.js'
 import { SweepTimer } from './sweep-timer.js'
-import { TableWalks, type WalkedTable } from './table-walks.js'
+import { TableWalks } from './table-walks.js'
 
 /** Where a store's records are, and how its application opens transactions. */
 interface SqlStoreParts {
@@ -39,7 +40,7 @@ interface SqlStoreParts {
   readonly name: string
   /** The schema, or the prefix. */
   readonly place: string
-  readonly table: RecordTable & WalkedTable
+  readonly table: SqlRecordTable
   readonly turns: PoolTurns
   readonly transactions: SqlTransactions | undefined
   readonly sweeps: boolean

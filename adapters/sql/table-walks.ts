@@ -1,40 +1,15 @@
 import { type ListedRecord, type ListedRecords, toListedRecord, toListedRecordIfUnknown } from '../../src/core/index.js'
-import type { RecordSnapshot } from './record-columns.js'
+import type { SqlRecordTable, SweptStretch } from './record-table.js'
 import type { Row } from './row.js'
 import type { SweepIntervals } from './sweep-timer.js'
-
-/** A stretch of the table. `next`: where the next one begins; `null`: this is the last one. */
-export interface ListedStretch {
-  /** Without their answers and steps; `name` is the storage key. */
-  readonly rows: readonly Row[]
-  readonly next: string | null
-}
-
-export interface SweptStretch {
-  readonly removed: number
-  readonly next: string | null
-}
-
-/** A table that is read in stretches, so that no statement takes long. `from`: `null` for the first one. */
-export interface WalkedTable {
-  /** All rows, or those whose key begins with the prefix. */
-  listStretch(from: string | null, prefix: string | null): Promise<ListedStretch>
-  /** @throws the store's error `record_unreadable`. */
-  parseRow(row: Row): RecordSnapshot
-  /** Removes what has expired. */
-  sweepStretch(from: string | null): Promise<SweptStretch>
-  /** Takes the turn to sweep for so many milliseconds; `null`: another process has it, or it is not due. */
-  takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null>
-  releaseSweepTurn(from: string | null, pauseMs: number): Promise<void>
-}
 
 /** How long a process has the turn for one stretch, at most: then another one takes it. */
 const TURN_MS = 60_000
 
 export class TableWalks {
-  readonly #table: WalkedTable
+  readonly #table: SqlRecordTable
 
-  constructor(table: WalkedTable) {
+  constructor(table: SqlRecordTable) {
     this.#table = table
   }
 

@@ -19,10 +19,10 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'the fence reads before it has the lock',
-    find: `const { free } = await this.#database.queryRow(this.#statements.tryLock({ lock }))
+    find: `const { free } = await this.database.queryRow(this.statements.tryLock({ lock }))
     return free === '1' ? this.read(key) : 'locked'`,
     replace: `const found = await this.read(key)
-    const { free } = await this.#database.queryRow(this.#statements.tryLock({ lock }))
+    const { free } = await this.database.queryRow(this.statements.tryLock({ lock }))
     return free === '1' ? found : 'locked'`,
     check: 'S3',
   },
