@@ -1,11 +1,10 @@
-import { recognizeAcrossCopies } from '../../src/core/index.js'
+import { recognizeAcrossCopies, StoreError } from '../../src/core/index.js'
 import {
   type DatabaseErrorCodes,
   type ErrorFields,
   findClientMessage,
   findErrorCode,
   listCauses,
-  SqlStoreError,
 } from '../sql/errors.js'
 
 /**
@@ -55,7 +54,7 @@ export type MySqlStoreErrorCode =
   | 'record_ended'
 
 /** Check `code`; `cause` is the client's own error. The message contains no key and no body. */
-export class MySqlStoreError extends SqlStoreError<MySqlStoreErrorCode> {
+export class MySqlStoreError extends StoreError<MySqlStoreErrorCode> {
   override readonly name = 'MySqlStoreError'
 }
 recognizeAcrossCopies(MySqlStoreError, 'MySqlStoreError')

@@ -1,4 +1,4 @@
-import { recognizeAcrossCopies } from '../../src/core/index.js'
+import { recognizeAcrossCopies, StoreError } from '../../src/core/index.js'
 import {
   type DatabaseErrorCodes,
   findClientMessage,
@@ -7,7 +7,6 @@ import {
   listCauses,
   OWNERSHIP_ERRORS,
   redactStatementError,
-  SqlStoreError,
 } from '../sql/errors.js'
 
 const READ_ONLY = '25006'
@@ -63,7 +62,7 @@ export type PostgresStoreErrorCode =
   | 'transaction_rolled_back'
 
 /** Check `code`; `cause` is the client's own error. The message contains no key and no body. */
-export class PostgresStoreError extends SqlStoreError<PostgresStoreErrorCode> {
+export class PostgresStoreError extends StoreError<PostgresStoreErrorCode> {
   override readonly name = 'PostgresStoreError'
 }
 recognizeAcrossCopies(PostgresStoreError, 'PostgresStoreError')

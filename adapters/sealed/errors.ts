@@ -1,4 +1,4 @@
-import { recognizeAcrossCopies } from '../../src/core/index.js'
+import { recognizeAcrossCopies, StoreError } from '../../src/core/index.js'
 
 /**
  * Why a stored answer was not opened. A closed set: a new code is a minor release. The record was left unchanged, and
@@ -12,13 +12,7 @@ import { recognizeAcrossCopies } from '../../src/core/index.js'
 export type SealedStoreErrorCode = 'seal_key_missing' | 'seal_broken' | 'seal_format_unknown' | 'answer_unsealed'
 
 /** Check `code`. The message contains no key (neither of a record nor of a seal) and nothing of the answer. */
-export class SealedStoreError extends Error {
+export class SealedStoreError extends StoreError<SealedStoreErrorCode> {
   override readonly name = 'SealedStoreError'
-  readonly code: SealedStoreErrorCode
-
-  constructor(code: SealedStoreErrorCode, message: string) {
-    super(message)
-    this.code = code
-  }
 }
 recognizeAcrossCopies(SealedStoreError, 'SealedStoreError')

@@ -1,17 +1,6 @@
-import { recognizeAcrossCopies } from '../../src/core/index.js'
+import { StoreError } from '../../src/core/index.js'
 
-// What the errors of the three databases have in common: their class, where clients put them, and what is shown of them.
-
-/** What went wrong between a store and its database, by `code`. */
-export abstract class SqlStoreError<Code extends string = string> extends Error {
-  readonly code: Code
-
-  constructor(code: Code, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options)
-    this.code = code
-  }
-}
-recognizeAcrossCopies(SqlStoreError, 'SqlStoreError')
+// What the errors of the three databases have in common: where clients put them, and what is shown of them.
 
 /** By which of its codes the database says each of a store's, separated by blanks. */
 export type DatabaseErrorCodes<Code extends string> = Readonly<Partial<Record<Code, string>>>
@@ -84,7 +73,7 @@ export function isEndedByWork(error: unknown): boolean {
 
 /** An error that a client has for a statement of a store, of which nothing is left in it. */
 export function redactStatementError(error: unknown): unknown {
-  return error instanceof SqlStoreError ? error : redactErrorValues(error)
+  return error instanceof StoreError ? error : redactErrorValues(error)
 }
 
 /** By which code decides, or finds the place in the database. */

@@ -17,6 +17,7 @@ import {
   readAllowEmpty,
   type StepChange,
   type Store,
+  type StoreError,
   type StoreEvent,
   safeListener,
   step,
@@ -28,7 +29,6 @@ import {
   type WithResult,
 } from '../../src/core/index.js'
 import type { PoolTurns } from './clients.js'
-import type { SqlStoreError } from './errors.js'
 import type { SqlRecordTable } from './record-table.js'
 import { RowStore } from './row-store.js'
 import { SweepTimer } from './sweep-timer.js'
@@ -91,7 +91,7 @@ export abstract class SqlStore<Tx, Options> implements Store {
     const sweep = {
       step: (pace: Parameters<TableWalks['sweepStretchInTurn']>[0]) => this.#walks.sweepStretchInTurn(pace),
       isClientClosed,
-      onFailure: (error: unknown) => this.emit({ type: 'sweep_failed', error: error as SqlStoreError }),
+      onFailure: (error: unknown) => this.emit({ type: 'sweep_failed', error: error as StoreError }),
     }
     this.#timer = sweeps ? new SweepTimer(sweep) : undefined
   }

@@ -1,5 +1,5 @@
-import { recognizeAcrossCopies } from '../../src/core/index.js'
-import { type DatabaseErrorCodes, findClientMessage, findErrorCode, SqlStoreError } from '../sql/errors.js'
+import { recognizeAcrossCopies, StoreError } from '../../src/core/index.js'
+import { type DatabaseErrorCodes, findClientMessage, findErrorCode } from '../sql/errors.js'
 import { findResultCode } from './client.js'
 
 /**
@@ -44,7 +44,7 @@ export type SqliteStoreErrorCode =
   | 'record_ended'
 
 /** Check `code`; `cause` is the driver's own error. The message contains no key and no body. */
-export class SqliteStoreError extends SqlStoreError<SqliteStoreErrorCode> {
+export class SqliteStoreError extends StoreError<SqliteStoreErrorCode> {
   override readonly name = 'SqliteStoreError'
 }
 recognizeAcrossCopies(SqliteStoreError, 'SqliteStoreError')

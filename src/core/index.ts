@@ -89,12 +89,7 @@ export type { RecordedResult, StepInHand, StepOptions } from './run/step.js'
 export { type CasStoreOptions, casStore, type RecordPage, type VersionedRecord } from './store/cas-store.js'
 export { CasStoreError, type CasStoreErrorCode } from './store/cas-store-error.js'
 export { encodeRecord } from './store/record-text.js'
-export type {
-  Around,
-  Store,
-  StoreEvent,
-  Unclaimed,
-} from './store/store.js'
+export { type Around, type Store, StoreError, type StoreEvent, type Unclaimed } from './store/store.js'
 export { completeByHand, step, type Transactions, transact } from './transaction/transact.js'
 export {
   completeByHandAtOnce,

@@ -65,6 +65,16 @@ describe.each(Object.entries(own.classes))('%s', (name, Class) => {
   })
 })
 
+test.each(['PostgresStoreError', 'MySqlStoreError', 'SqliteStoreError', 'SealedStoreError', 'CasStoreError'])(
+  '%s of another copy is a StoreError, and a misuse is none',
+  async (name) => {
+    vi.resetModules()
+    const { StoreError } = await import('../../src/core/index.js')
+    expect(other.errors[name]).toBeInstanceOf(StoreError)
+    expect(other.errors.IdempotencyError).not.toBeInstanceOf(StoreError)
+  },
+)
+
 test('as built, the ES module and the CommonJS copy recognise each other’s errors', { timeout: 300_000 }, async () => {
   if (!existsSync(join(ROOT, 'dist/index.cjs'))) await run(npm, ['run', '--silent', 'build:code'], ROOT)
   const program = `

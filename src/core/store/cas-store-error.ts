@@ -1,4 +1,5 @@
 import { describeKind, recognizeAcrossCopies } from '../errors.js'
+import { StoreError } from './store.js'
 
 /**
  * What went wrong between a `casStore` and its database. A closed set: a new code is a minor release. What `read`, `swap`, `remove` and
@@ -12,14 +13,8 @@ import { describeKind, recognizeAcrossCopies } from '../errors.js'
 export type CasStoreErrorCode = 'contended' | 'record_unreadable' | 'result_invalid'
 
 /** Check `code`. The message contains no key and nothing of the record. */
-export class CasStoreError extends Error {
+export class CasStoreError extends StoreError<CasStoreErrorCode> {
   override readonly name = 'CasStoreError'
-  readonly code: CasStoreErrorCode
-
-  constructor(code: CasStoreErrorCode, message: string) {
-    super(message)
-    this.code = code
-  }
 }
 recognizeAcrossCopies(CasStoreError, 'CasStoreError')
 

@@ -1,3 +1,4 @@
+import { recognizeAcrossCopies } from '../errors.js'
 import type { Fenced, Looked, Looking, Withheld } from '../record/looked.js'
 import type {
   Answer,
@@ -206,3 +207,19 @@ export function toKeptAnswer(store: Store, key: string, fingerprint: string, ans
     ? answer
     : toKeptAnswer(around.store, key, fingerprint, around.toKeep(key, fingerprint, answer))
 }
+
+/**
+ * What went wrong between a store and its database. Each store has a class of its own over it, with a closed set of codes. The message
+ * contains no key and no body.
+ *
+ * @example class FileStoreError extends StoreError<'file_full' | 'file_failed'> {}
+ */
+export abstract class StoreError<Code extends string = string> extends Error {
+  readonly code: Code
+
+  constructor(code: Code, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options)
+    this.code = code
+  }
+}
+recognizeAcrossCopies(StoreError, 'StoreError')
