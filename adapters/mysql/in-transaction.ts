@@ -9,6 +9,7 @@ import {
   type RecordedResult,
   type StepChange,
 } from '../../src/core/index.js'
+import type { OpenedTransactions } from '../sql/client-transactions.js'
 import { findRows } from '../sql/clients.js'
 import { isEndedByWork, NOTHING_WRITTEN_INSIDE, redactStatementError } from '../sql/errors.js'
 import {
@@ -39,7 +40,7 @@ import type { MySqlRecordTable } from './record-table.js'
 import { clockIsSetError, countWrites, readVariable, selectClock, showWriteCounters } from './session.js'
 import { computeStatementBytes, createStatement, type Statement, toLockRowToken, toSavepointName } from './sql.js'
 import { createTransactionStatements } from './statements.js'
-import { type AnyTransactions, type OpenedTransactions, toOpenedTransactions } from './transactions.js'
+import { type AnyTransactions, toOpenedTransactions } from './transactions.js'
 
 /**
  * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
@@ -69,7 +70,7 @@ interface TransactionMark {
  * code that opened the transaction can recognise a deadlock and retry.
  */
 export class MySqlTransactionStatements implements SqlTransactions {
-  readonly #client: OpenedTransactions<unknown, unknown>
+  readonly #client: OpenedTransactions<Statement>
   readonly #database: MySqlDatabase
   readonly #table: MySqlRecordTable
   readonly #statements: ReturnType<typeof createTransactionStatements>

@@ -1,4 +1,5 @@
 import type { Answer, CommandReply, Ownership } from '../../src/core/index.js'
+import type { TransactionOptionsOf } from '../sql/client-transactions.js'
 import { PoolTurns } from '../sql/clients.js'
 import { SqlStore } from '../sql/sql-store.js'
 import { isEnded } from './client.js'
@@ -8,7 +9,7 @@ import { MySqlTransactionStatements } from './in-transaction.js'
 import { type MySqlStoreOptions, readOptions, readPrefix, type SchemaOptions } from './options.js'
 import { MySqlRecordTable } from './record-table.js'
 import { buildSchemaStatements, schemaSql } from './schema.js'
-import type { AnyTransactions, TransactionOptionsOf, TxOf } from './transactions.js'
+import type { AnyTransactions, TxOf } from './transactions.js'
 
 /**
  * Keeps records in MySQL 8.0.19 or later, or in MariaDB 10.6 or later, for many processes. Each record is a row, and each statement a

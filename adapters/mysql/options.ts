@@ -1,6 +1,7 @@
 import { type OptionRule, type OptionTable, optionRules, resolveOptions } from '../../src/core/index.js'
+import { EXPECTED_FUNCTIONS, hasTransactionAndRun } from '../sql/client-transactions.js'
 import { EXPECTED_POOL, getCorePool, isPool, type MySqlPool } from './client.js'
-import { type AnyTransactions, areTransactions, EXPECTED_TRANSACTIONS } from './transactions.js'
+import type { AnyTransactions } from './transactions.js'
 
 export interface SchemaOptions {
   /**
@@ -57,6 +58,8 @@ function isSamePool(pool: unknown, transactions: unknown): boolean {
 const SAME_POOL =
   'transactions: expected another pool than `pool`, whose connections handlers would take from the commands that end their runs'
 
+const EXPECTED_TRANSACTIONS = `a pool of \`mysql2\` or \`mysql2/promise\`, or ${EXPECTED_FUNCTIONS}`
+
 /** A name of a table has at most 64 characters. */
 const findPrefixFault: OptionRule = (value) =>
   typeof value === 'string' && /^[a-z_][a-z0-9_]{0,47}$/i.test(value)
@@ -67,7 +70,7 @@ const OPTIONS: OptionTable<MySqlStoreSettings> = {
   pool: { rule: (value) => (isPool(value) ? null : EXPECTED_POOL), isRequired: true },
   prefix: { rule: findPrefixFault, default: 'once_per_key_' },
   transactions: {
-    rule: (value) => (areTransactions(value) ? null : EXPECTED_TRANSACTIONS),
+    rule: (value) => (isPool(value) || hasTransactionAndRun(value) ? null : EXPECTED_TRANSACTIONS),
     findConflicts: ({ pool, transactions }: MySqlStoreSettings) => (isSamePool(pool, transactions) ? [SAME_POOL] : []),
   },
   sweeps: { rule: optionRules.aBoolean, default: true },

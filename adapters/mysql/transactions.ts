@@ -1,4 +1,11 @@
-import { hasTransactionAndRun, ignoreError, type TxOfFunctions, toIsolationSql } from '../sql/clients.js'
+import {
+  type ClientTransactions,
+  type OpenedTransactions,
+  type PoolTransactionOptions,
+  type TxOfFunctions,
+  toIsolationSql,
+} from '../sql/client-transactions.js'
+import { ignoreError } from '../sql/clients.js'
 import {
   getCorePool,
   isDemoted,
@@ -11,26 +18,11 @@ import {
 } from './client.js'
 import { type Statement, toLiteralSql } from './sql.js'
 
-/** How a client other than `mysql2` opens transactions and runs statements in them. */
-export interface MySqlTransactions<Tx, Options = unknown> {
-  /**
-   * Opens a transaction, calls `work` with it, and commits when `work` has resolved; if it rejects, rolls back and
-   * rejects. `options` are those given to `transaction` or `step`.
-   */
-  transaction(work: (tx: Tx) => Promise<void>, options?: Options): Promise<unknown>
-  /**
-   * Runs a statement in the transaction: either its `text` with `?` and `values` (`Buffer`s, integers and `null`), or as a tagged
-   * template with its `strings`. Resolves with what the client returns. Not over the client's prepared statements, which know no
-   * SAVEPOINT.
-   */
-  run(tx: Tx, statement: Statement): Promise<unknown>
-}
-
-/** The options of a transaction on a pool of `mysql2`. */
-export interface PoolTransactionOptions {
-  /** @default the session's own: REPEATABLE READ unless it was changed */
-  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable' | undefined
-}
+/**
+ * How a client other than `mysql2` opens transactions and runs statements in them: texts with `?`, and `Buffer`s, integers and `null` as
+ * values. Not over the client's prepared statements, which know no SAVEPOINT.
+ */
+export type MySqlTransactions<Tx, Options = unknown> = ClientTransactions<Statement, Tx, Options>
 
 /** The types that the option `transactions` accepts. */
 // biome-ignore lint/suspicious/noExplicitAny: the types of whichever client is given are read from it
@@ -45,26 +37,11 @@ type ConnectionOf<Given> = Given extends MySqlPromisePool
     ? Parameters<Parameters<Given['getConnection']>[0]>[1]
     : never
 
-export type TransactionOptionsOf<Given> =
-  Given extends MySqlTransactions<infer _Tx, infer Options> ? Options : PoolTransactionOptions
-
-export const EXPECTED_TRANSACTIONS =
-  'a pool of `mysql2` or `mysql2/promise`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
-
-export function areTransactions(value: unknown): value is AnyTransactions {
-  return isPool(value) || hasTransactionAndRun(value)
+export function toOpenedTransactions(given: AnyTransactions): OpenedTransactions<Statement> {
+  return (isPool(given) ? createPoolTransactions(given) : given) as OpenedTransactions<Statement>
 }
 
-/** The transactions of a pool also show when the database ends a session. Those of other clients do not. */
-export interface OpenedTransactions<Tx, Options> extends MySqlTransactions<Tx, Options> {
-  sessionEnd?(tx: Tx): Promise<void> | undefined
-}
-
-export function toOpenedTransactions(given: AnyTransactions): OpenedTransactions<unknown, unknown> {
-  return (isPool(given) ? createPoolTransactions(given) : given) as OpenedTransactions<unknown, unknown>
-}
-
-function createPoolTransactions(pool: MySqlPool): OpenedTransactions<object, PoolTransactionOptions> {
+function createPoolTransactions(pool: MySqlPool): OpenedTransactions<Statement, object, PoolTransactionOptions> {
   const ends = new WeakMap<object, Promise<void>>()
   return {
     run: (tx, statement) => sendSql(getCallbackConnection(tx), toLiteralSql(statement)),

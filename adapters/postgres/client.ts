@@ -95,7 +95,6 @@ export function isDemoted(connection: PostgresConnection, error: unknown): boole
   return isReadOnly(error) && hasLongBeenReadOnly(connection)
 }
 
-/** In one round trip where the connection can. */
 async function sendInTransaction(
   connection: PostgresConnection,
   settings: string,
@@ -103,17 +102,33 @@ async function sendInTransaction(
   prepares: boolean,
 ): Promise<unknown> {
   const opening = ['BEGIN ISOLATION LEVEL READ COMMITTED', settings].map((text) => ({ text, values: [] }))
-  if (!canPipeline(connection)) {
-    for (const { text, values } of opening) await limitQuery(connection.query(text, values))
-    const result = await limitQuery(sendOnConnection(connection, statement, prepares))
-    await limitQuery(connection.query('COMMIT', []))
-    return result
-  }
-  const { text, values, name } = statement
-  const sent = prepares && name !== undefined ? { text, values, name } : { text, values }
-  const results = await limitQuery(sendPipelined(connection, [...opening, sent, COMMIT]))
+  const results = await sendAll(connection, [...opening, statement, COMMIT], prepares)
   for (const each of results) if ('error' in each) throw each.error
   return results[opening.length]
+}
+
+/**
+ * Sends statements in turn, in one round trip where the connection can. Resolves with a result for each that was carried out, and the error
+ * behind them, if any.
+ */
+export async function sendAll(
+  connection: PostgresConnection,
+  statements: readonly SentStatement[],
+  prepares: boolean,
+): Promise<readonly PipedResult[]> {
+  if (statements.length > 1 && canPipeline(connection)) {
+    const sent = prepares ? statements : statements.map(({ text, values }) => ({ text, values }))
+    return limitQuery(sendPipelined(connection, sent))
+  }
+  const results: PipedResult[] = []
+  try {
+    for (const each of statements) {
+      results.push((await limitQuery(sendOnConnection(connection, each, prepares))) as PipedResult)
+    }
+  } catch (error) {
+    results.push({ error })
+  }
+  return results
 }
 
 export const COMMIT: SentStatement = { text: 'COMMIT', values: [] }
@@ -168,7 +183,7 @@ export function watchErrorsFromStart(pool: PostgresPool): void {
 const WATCHED_POOLS = new WeakSet<PostgresPool>()
 
 /** Rejects if the server stays silent. */
-export function limitQuery<Result>(query: Promise<Result>): Promise<Result> {
+function limitQuery<Result>(query: Promise<Result>): Promise<Result> {
   return limitSilence(query, PostgresStoreError)
 }
 
@@ -200,11 +215,8 @@ export function canPipeline(connection: PostgresConnection): boolean {
   return [close, parse, bind, describe, execute, sync].every((each) => typeof each === 'function')
 }
 
-/**
- * Sends statements in one round trip; those with a name are prepared. Resolves with a result for each that was carried
- * out, and the error after them, if any. Their rows are of text alone.
- */
-export function sendPipelined(
+/** Sends statements in one round trip; those with a name are prepared. Their rows are of text alone. */
+function sendPipelined(
   connection: PostgresConnection,
   statements: readonly SentStatement[],
 ): Promise<readonly PipedResult[]> {

@@ -9,6 +9,7 @@ import {
   type RecordedResult,
   type StepChange,
 } from '../../src/core/index.js'
+import type { OpenedTransactions } from '../sql/client-transactions.js'
 import { redactStatementError } from '../sql/errors.js'
 import { buildUnreadableMessage } from '../sql/record-columns.js'
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
@@ -27,7 +28,6 @@ import type { PostgresRecordTable } from './record-table.js'
 import { requireRow, requireText } from './reply.js'
 import { computeLockNumber, type Statement } from './sql.js'
 import { createTransactionStatements } from './transaction-statements.js'
-import type { OpenedTransactions } from './transactions.js'
 
 /**
  * A client's transactions, with the statements of a run inside them. If one of these raises, the transaction cannot be
@@ -37,7 +37,7 @@ import type { OpenedTransactions } from './transactions.js'
  * code that opened the transaction can recognise a serialization failure and retry.
  */
 export class PostgresTransactionStatements implements SqlTransactions {
-  readonly #client: OpenedTransactions<unknown, unknown>
+  readonly #client: OpenedTransactions<Statement>
   readonly #table: PostgresRecordTable
   readonly #schema: string
   readonly #statements: ReturnType<typeof createTransactionStatements>
@@ -47,12 +47,12 @@ export class PostgresTransactionStatements implements SqlTransactions {
   /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
   #admitsRenewals = false
 
-  constructor(client: OpenedTransactions<unknown, unknown>, table: PostgresRecordTable, schema: string) {
+  constructor(client: OpenedTransactions<Statement>, table: PostgresRecordTable, schema: string) {
     this.#client = client
     this.#table = table
     this.#schema = schema
     this.#statements = createTransactionStatements(schema)
-    this.commitsWithLast = client.runLast !== undefined
+    this.commitsWithLast = client.runAll !== undefined
   }
 
   transaction(work: (tx: unknown) => Promise<void>, options: unknown): Promise<unknown> {
@@ -105,7 +105,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
   async complete(tx: unknown, key: string, completion: Completion, allowEmpty = false): Promise<void> {
     const { complete, completeEmpty } = this.#statements
     const statement = (allowEmpty ? completeEmpty : complete)(toCompletionValues(key, completion))
-    await this.#send(tx, statement, this.#client.runLast)
+    await this.#sendAll(tx, [statement], true)
   }
 
   /** The first statement of a transaction that takes the key. */
@@ -114,10 +114,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
     const { token, idleMs } = entry
     const lock = computeLockNumber(id, this.#schema)
     const { enter, readEntered } = this.#statements
-    const second = readEntered({ id })
-    const run = this.#client.runBoth ?? runInTurn(this.#client.run)
-    const both = (opened: unknown, first: Statement) => run.call(this.#client, opened, first, second)
-    const [entered, read] = (await this.#send(tx, enter({ token, idleMs, lock }), both)) as readonly unknown[]
+    const [entered, read] = await this.#sendAll(tx, [enter({ token, idleMs, lock }), readEntered({ id })])
     const row = requireRow(entered)
     if (requireText(row, 'isolation') === 'read committed') {
       const { now, found: json } = requireRow(read)
@@ -135,7 +132,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
     const over = allowEmpty ? statements.finishOverEmpty : statements.finishOver
     const fresh = allowEmpty ? statements.finishEmpty : statements.finish
     const values = { ...toCompletionValues(key, finish), name: key, fingerprint, attempt, seen }
-    await this.#send(tx, (seen === null ? fresh : over)(values), this.#client.runLast, isOperationTaken)
+    await this.#sendAll(tx, [(seen === null ? fresh : over)(values)], true, isOperationTaken)
   }
 
   /** The same for a transaction that the application opened and that has no mark: it must have written something. */
@@ -157,22 +154,27 @@ export class PostgresTransactionStatements implements SqlTransactions {
     return !isStatementRefusal(error) || findSqlState(error) === STATEMENT_COMPLETION_UNKNOWN
   }
 
-  async #send(tx: unknown, statement: Statement, run = this.#client.run, isTaken = NEVER): Promise<unknown> {
+  async #send(tx: unknown, statement: Statement): Promise<unknown> {
+    return (await this.#sendAll(tx, [statement]))[0]
+  }
+
+  async #sendAll(
+    tx: unknown,
+    statements: readonly Statement[],
+    isLast = false,
+    isTaken = NEVER,
+  ): Promise<readonly unknown[]> {
     try {
-      return await run.call(this.#client, tx, statement)
+      if (this.#client.runAll !== undefined) return await this.#client.runAll(tx, statements, isLast)
+      const results: unknown[] = []
+      for (const each of statements) results.push(await this.#client.run(tx, each))
+      return results
     } catch (thrown) {
       if (thrown instanceof PostgresStoreError) throw thrown
       if (isTaken(thrown)) throw operationTakenError(redactStatementError(thrown))
       const error = storeError(thrown, this.#schema)
       throw OURS.has(error.code) ? error : error.cause
     }
-  }
-}
-
-/** For a client that sends one statement at a time. */
-function runInTurn(run: OpenedTransactions<unknown, unknown>['run']) {
-  return async function (this: unknown, tx: unknown, first: Statement, second: Statement): Promise<readonly unknown[]> {
-    return [await run.call(this as never, tx, first), await run.call(this as never, tx, second)]
   }
 }
 

@@ -1,4 +1,5 @@
 import { warnOnce } from '../../src/core/index.js'
+import type { TransactionOptionsOf } from '../sql/client-transactions.js'
 import { PoolTurns } from '../sql/clients.js'
 import { SqlStore } from '../sql/sql-store.js'
 import { isEnded } from './client.js'
@@ -8,7 +9,7 @@ import { PostgresTransactionStatements } from './in-transaction.js'
 import { type PostgresStoreOptions, readOptions, readSchema, type SchemaOptions } from './options.js'
 import { PostgresRecordTable } from './record-table.js'
 import { migrationSql, schemaSql, selectInstalledSql } from './schema.js'
-import { type AnyTransactions, type TransactionOptionsOf, type TxOf, toOpenedTransactions } from './transactions.js'
+import { type AnyTransactions, type TxOf, toOpenedTransactions } from './transactions.js'
 
 /**
  * Keeps records in Postgres 14 or later, for many processes. Each record is a row, and each statement a transaction of its own: no

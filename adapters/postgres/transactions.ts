@@ -1,41 +1,28 @@
-import { hasTransactionAndRun, type TxOfFunctions, toIsolationSql } from '../sql/clients.js'
+import {
+  type ClientTransactions,
+  type OpenedTransactions,
+  type PoolTransactionOptions,
+  type TxOfFunctions,
+  toIsolationSql,
+} from '../sql/client-transactions.js'
 import {
   COMMIT,
   canPipeline,
   isDemoted,
   isPool,
-  limitQuery,
   type PipedResult,
   type PostgresConnection,
   type PostgresPool,
-  type SentStatement,
+  sendAll,
   sendOnConnection,
-  sendPipelined,
   tryRollback,
   watchErrorsFromStart,
 } from './client.js'
 import { isLostConnection, PostgresStoreError } from './errors.js'
 import type { Statement } from './sql.js'
 
-/** How a client other than `pg` opens transactions and runs statements in them. */
-export interface PostgresTransactions<Tx, Options = unknown> {
-  /**
-   * Opens a transaction, calls `work` with it, and commits when `work` has resolved; if it rejects, rolls back and
-   * rejects. `options` are those given to `transaction` or `step`.
-   */
-  transaction(work: (tx: Tx) => Promise<void>, options?: Options): Promise<unknown>
-  /**
-   * Runs a statement in the transaction: either its `text` with `$1`, `$2` … and `values`, or as a tagged template with
-   * its `strings`.
-   */
-  run(tx: Tx, statement: Statement): Promise<unknown>
-}
-
-/** The options of a transaction on a `pg` pool. */
-export interface PoolTransactionOptions {
-  /** @default the database's own: READ COMMITTED unless it was changed */
-  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable' | undefined
-}
+/** How a client other than `pg` opens transactions and runs statements in them: texts with `$1`, `$2` …, and values of text and bytes. */
+export type PostgresTransactions<Tx, Options = unknown> = ClientTransactions<Statement, Tx, Options>
 
 /** The types that the option `transactions` accepts. */
 // biome-ignore lint/suspicious/noExplicitAny: the types of whichever client is given are read from it
@@ -55,40 +42,24 @@ export type TxOf<Given> = TxOfFunctions<
       : never
 >
 
-export type TransactionOptionsOf<Given> =
-  Given extends PostgresTransactions<infer _Tx, infer Options> ? Options : PoolTransactionOptions
-
-export const EXPECTED_TRANSACTIONS =
-  'a Pool of `pg`, or two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
-
-export function areTransactions(value: unknown): value is AnyTransactions {
-  return isPool(value) || hasTransactionAndRun(value)
-}
-
-/** The transactions of a pool also show when the database ends a session. Those of other clients do not. */
-export interface OpenedTransactions<Tx, Options> extends PostgresTransactions<Tx, Options> {
-  sessionEnd?(tx: Tx): Promise<void> | undefined
-  /** Runs two statements, in one round trip if it can. */
-  runBoth?(tx: Tx, first: Statement, second: Statement): Promise<readonly unknown[]>
-  /** Runs the last statement, and may send COMMIT behind it: then `transaction` sends none. */
-  runLast?(tx: Tx, statement: Statement): Promise<unknown>
-}
-
-export function toOpenedTransactions(given: AnyTransactions, prepares: boolean): OpenedTransactions<unknown, unknown> {
-  return (isPool(given) ? onPool(given, prepares) : given) as OpenedTransactions<unknown, unknown>
+export function toOpenedTransactions(given: AnyTransactions, prepares: boolean): OpenedTransactions<Statement> {
+  return (isPool(given) ? onPool(given, prepares) : given) as OpenedTransactions<Statement>
 }
 
 /**
  * Transactions on connections of a pool of `pg`. Our first statement is sent together with BEGIN, and the last one with COMMIT: a round
  * trip less each.
  */
-function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<PostgresConnection, PoolTransactionOptions> {
+function onPool(
+  pool: PostgresPool,
+  prepares: boolean,
+): OpenedTransactions<Statement, PostgresConnection, PoolTransactionOptions> {
   watchErrorsFromStart(pool)
   const open = new WeakMap<PostgresConnection, ConnectionTransaction>()
   return {
-    run: (tx, statement) => open.get(tx)?.run(statement) ?? sendOnConnection(tx, statement, prepares),
-    runBoth: async (tx, first, second) => open.get(tx)?.runBoth(first, second) ?? [],
-    runLast: async (tx, statement) => open.get(tx)?.runLast(statement),
+    run: (tx, statement) => sendOnConnection(tx, statement, prepares),
+    runAll: async (tx, statements, isLast) =>
+      open.get(tx)?.run(statements, isLast) ?? (await sendAll(tx, statements, prepares)).map(requireResult),
     sessionEnd: (tx) => open.get(tx)?.end,
 
     async transaction(work, options) {
@@ -98,7 +69,6 @@ function onPool(pool: PostgresPool, prepares: boolean): OpenedTransactions<Postg
       open.set(connection, on)
       let isGood = false
       try {
-        await on.begin()
         await work(connection)
         await on.commit()
         isGood = true
@@ -120,7 +90,6 @@ class ConnectionTransaction {
   readonly end: Promise<void>
   readonly #connection: PostgresConnection
   readonly #begin: string
-  readonly #pipes: boolean
   readonly #prepares: boolean
   #hasBegun = false
   #endedBy: { readonly error: unknown } | undefined
@@ -131,7 +100,6 @@ class ConnectionTransaction {
   constructor(connection: PostgresConnection, begin: string, prepares: boolean) {
     this.#connection = connection
     this.#begin = begin
-    this.#pipes = canPipeline(connection)
     this.#prepares = prepares
     this.end = new Promise((resolve) => {
       this.#onEnd = (error) => {
@@ -147,51 +115,21 @@ class ConnectionTransaction {
     return !this.#hasBegun || (this.#commit !== undefined && 'command' in this.#commit)
   }
 
-  /** Unless BEGIN waits for the first statement. */
-  async begin(): Promise<void> {
-    if (this.#pipes) return
-    this.#hasBegun = true
-    await limitQuery(this.#connection.query(this.#begin, []))
-  }
-
-  async run(statement: Statement): Promise<unknown> {
-    if (this.#hasBegun) return sendOnConnection(this.#connection, statement, this.#prepares)
-    this.#hasBegun = true
-    const [begun, result = begun] = await limitQuery(
-      sendPipelined(this.#connection, [{ text: this.#begin, values: [] }, this.#toSentStatement(statement)]),
-    )
-    return requireResult(result)
-  }
-
-  async runBoth(first: Statement, second: Statement): Promise<readonly unknown[]> {
-    if (!this.#pipes) return [await this.run(first), await this.run(second)]
+  /** BEGIN goes in front of the first statement, and COMMIT behind the last one: if that fails, COMMIT is not carried out. */
+  async run(statements: readonly Statement[], isLast: boolean): Promise<readonly unknown[]> {
+    if (isLast && this.#endedBy !== undefined) throw sessionEndedError(this.#endedBy.error)
     const begin = this.#hasBegun ? [] : [{ text: this.#begin, values: [] }]
     this.#hasBegun = true
-    const sent = [...begin, this.#toSentStatement(first), this.#toSentStatement(second)]
-    return (await limitQuery(sendPipelined(this.#connection, sent))).map(requireResult).slice(begin.length)
-  }
-
-  /** The last statement, and COMMIT behind it; if it fails, COMMIT is not carried out. */
-  async runLast(statement: Statement): Promise<unknown> {
-    if (this.#endedBy !== undefined) throw sessionEndedError(this.#endedBy.error)
-    if (!this.#pipes) return this.run(statement)
-    const [result, commit] = await limitQuery(
-      sendPipelined(this.#connection, [this.#toSentStatement(statement), COMMIT]),
-    )
-    this.#commit = commit
-    return requireResult(result)
-  }
-
-  #toSentStatement({ text, values, name }: Statement): SentStatement {
-    return this.#prepares ? { text, values, name } : { text, values }
+    const commit = isLast && canPipeline(this.#connection) ? [COMMIT] : []
+    const results = await sendAll(this.#connection, [...begin, ...statements, ...commit], this.#prepares)
+    const own = [...begin, ...statements].map((_, i) => requireResult(results[i]))
+    if (commit.length > 0) this.#commit = results[own.length]
+    return own.slice(begin.length)
   }
 
   async commit(): Promise<void> {
     if (!this.#hasBegun) return
-    this.#commit ??= {
-      rows: [],
-      command: String(getCommandTag(await limitQuery(this.#connection.query('COMMIT', [])))),
-    }
+    this.#commit ??= (await sendAll(this.#connection, [COMMIT], false))[0]
     const { command } = requireResult(this.#commit)
     if (command !== 'COMMIT') throw rolledBackAtCommitError()
   }
@@ -211,10 +149,6 @@ function requireResult(result: PipedResult | undefined): Exclude<PipedResult, { 
 function buildBeginSql(options: PoolTransactionOptions | undefined): string {
   const isolation = toIsolationSql(options)
   return isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation}`
-}
-
-function getCommandTag(result: unknown): unknown {
-  return (result as { readonly command?: unknown } | null)?.command
 }
 
 /** No COMMIT was sent: unlike a connection that breaks behind it, that leaves nothing open. */

@@ -1,4 +1,4 @@
-import { optionRules, resolveOptions, type StoreEvent } from '../../src/core/index.js'
+import type { StoreEvent } from '../../src/core/index.js'
 
 // What the clients of MySQL and of Postgres have in common.
 
@@ -145,52 +145,7 @@ export function hasLongBeenReadOnly(connection: object): boolean {
   return now >= since + READ_ONLY_MS
 }
 
-// --- their transactions and results
-
-/**
- * The type of `tx`: the parameter of a client's `run`, or else what its `transaction` passes to the work; `Otherwise`: it is not two
- * functions, but a pool.
- */
-export type TxOfFunctions<Given, Otherwise> = Given extends { run(tx: infer OfRun, statement: infer _): unknown }
-  ? IsAny<OfRun> extends true
-    ? OfWork<Given>
-    : OfRun
-  : Otherwise
-
-type OfWork<Given> = Given extends { transaction(work: (tx: infer Tx) => Promise<void>, options?: infer _): unknown }
-  ? Tx
-  : never
-
-/** Whether a type is `any`: a parameter without a declared type, which tells nothing. */
-type IsAny<Type> = 0 extends 1 & Type ? true : false
-
-/** Whether they are the two functions of a client. */
-export function hasTransactionAndRun(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  const { transaction, run } = value as { readonly transaction?: unknown; readonly run?: unknown }
-  return typeof transaction === 'function' && typeof run === 'function'
-}
-
-/**
- * The option `isolation` of a transaction on a pool, in SQL; `undefined`: the session's own.
- *
- * @throws IdempotencyError `options_invalid`: a level that nobody knows must not become the session's own.
- */
-export function toIsolationSql(
-  options: { readonly isolation?: keyof typeof ISOLATION | undefined } | undefined,
-): string | undefined {
-  if (!options) return undefined
-  const { isolation } = resolveOptions<typeof options>('transaction()', options, POOL_TRANSACTION_OPTIONS)
-  return isolation && ISOLATION[isolation]
-}
-
-const ISOLATION = {
-  'read committed': 'READ COMMITTED',
-  'repeatable read': 'REPEATABLE READ',
-  serializable: 'SERIALIZABLE',
-} as const
-
-const POOL_TRANSACTION_OPTIONS = { isolation: optionRules.oneOf(...Object.keys(ISOLATION)) }
+// --- their results
 
 /** Clients return `{ rows }`, the rows alone, or a list that begins with the rows; `null`: something else. */
 export function findRows(result: unknown): readonly Readonly<Record<string, unknown>>[] | null {
