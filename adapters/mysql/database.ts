@@ -10,6 +10,7 @@ import {
   takeConnection,
 } from './client.js'
 import {
+  ADVICE,
   assertStatementFits,
   isConflict,
   isDuplicate,
@@ -135,7 +136,9 @@ async function sendStatement(
     throw redactStatementError(error)
   })
   const { serverStatus = 0 } = result as Partial<WriteResult>
-  if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw connectionInUseError()
+  // The connection is then closed, which rolls back.
+  if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0)
+    throw new MySqlStoreError('connection_in_use', ADVICE.connection_in_use)
   return result
 }
 
@@ -154,13 +157,4 @@ function saysThatItsClockIsSet(result: unknown): boolean {
 /** A read-only server refuses nothing to a user with a privilege: only its rows say what it is. */
 function saysReadOnly(result: unknown): boolean {
   return Array.isArray(result) && result[0]?.read_only === '1'
-}
-
-/** The connection is then closed, which rolls back. */
-function connectionInUseError(): MySqlStoreError {
-  return new MySqlStoreError(
-    'connection_in_use',
-    'A transaction is open on a connection of the store: the application gave the connection back to the pool without ending it, or has ' +
-      'switched `autocommit` off. The connection was closed, and nothing was changed. Give the store a pool of its own.',
-  )
 }

@@ -5,6 +5,8 @@ import {
   findClientMessage,
   findErrorCode,
   listCauses,
+  NOTHING_WRITTEN_INSIDE,
+  OWNERSHIP_ERRORS,
 } from '../sql/errors.js'
 
 /**
@@ -33,25 +35,7 @@ import {
  * - `record_taken`: another attempt owns the record.
  * - `record_ended`: the run has already ended.
  */
-export type MySqlStoreErrorCode =
-  | 'schema_missing'
-  | 'permission_denied'
-  | 'read_only'
-  | 'database_unsuitable'
-  | 'connection_in_use'
-  | 'record_unreadable'
-  | 'record_locked'
-  | 'contended'
-  | 'connections_exhausted'
-  | 'connection_lost'
-  | 'packet_too_large'
-  | 'database_full'
-  | 'database_failed'
-  | 'transaction_unmarked'
-  | 'nothing_written'
-  | 'record_absent'
-  | 'record_taken'
-  | 'record_ended'
+export type MySqlStoreErrorCode = keyof typeof ADVICE
 
 /** Check `code`; `cause` is the client's own error. The message contains no key and no body. */
 export class MySqlStoreError extends StoreError<MySqlStoreErrorCode> {
@@ -67,12 +51,7 @@ export function assertStatementFits(bytes: number, mostStatementBytes: number): 
 }
 
 export function transactionUnmarkedError(cause?: unknown): MySqlStoreError {
-  return new MySqlStoreError(
-    'transaction_unmarked',
-    'The transaction that was opened for this run is no longer open: a statement of the work committed it (DDL does) or rolled it back ' +
-      '(a deadlock does). Leave COMMIT and ROLLBACK to the store, and rethrow errors of the database.',
-    { cause },
-  )
+  return new MySqlStoreError('transaction_unmarked', ADVICE.transaction_unmarked, { cause })
 }
 
 export function transactionNotOpenError(cause?: unknown): MySqlStoreError {
@@ -89,16 +68,11 @@ export function storeError(error: unknown): MySqlStoreError {
   return new MySqlStoreError(code, `${ADVICE[code]} The client said: ${findClientMessage(error)}`, { cause: error })
 }
 
-function toStoreErrorCode(error: unknown): ClientsCode {
+function toStoreErrorCode(error: unknown): MySqlStoreErrorCode {
   const number = findErrorNumber(error)
   if (number === null) return isPoolsRefusal(error) ? 'connections_exhausted' : 'connection_lost'
   return findErrorCode(OWN_CODES, number) ?? 'database_failed'
 }
-
-type ClientsCode = Exclude<
-  MySqlStoreErrorCode,
-  'connection_in_use' | 'transaction_unmarked' | 'nothing_written' | 'record_absent' | 'record_taken' | 'record_ended'
->
 
 /** The server's number of an error, wherever the client put it; `null` if the error is not the server's. */
 export function findErrorNumber(error: unknown): number | null {
@@ -161,7 +135,7 @@ const DEADLOCK = 1213
 const LOCK_NOWAIT = 3572
 
 /** https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html, https://mariadb.com/kb/en/mariadb-error-code-reference/ */
-const OWN_CODES: DatabaseErrorCodes<ClientsCode> = {
+const OWN_CODES: DatabaseErrorCodes<MySqlStoreErrorCode> = {
   schema_missing: '1046 1049 1054 1146',
   permission_denied: '1044 1045 1142 1143 1227',
   read_only: '1290 1792 1836',
@@ -173,7 +147,7 @@ const OWN_CODES: DatabaseErrorCodes<ClientsCode> = {
   database_full: '1021 1037 1038 1041 1114 1206',
 }
 
-export const ADVICE: Readonly<Record<ClientsCode, string>> = {
+export const ADVICE = {
   schema_missing:
     'There is no such database, or no tables of the store in it: call `await store.migrate()`, or run ' +
     '`MySqlStore.schemaSql()` with your migration tool.',
@@ -189,4 +163,12 @@ export const ADVICE: Readonly<Record<ClientsCode, string>> = {
   packet_too_large: 'The command is larger than `max_allowed_packet`: raise it, or lower `maxAnswerBytes`.',
   database_full: 'The database is out of space or memory.',
   database_failed: 'The database failed.',
+  connection_in_use:
+    'A transaction is open on a connection of the store: the application gave the connection back to the pool without ending it, or has ' +
+    'switched `autocommit` off. The connection was closed, and nothing was changed. Give the store a pool of its own.',
+  transaction_unmarked:
+    'The transaction that was opened for this run is no longer open: a statement of the work committed it (DDL does) or rolled it back ' +
+    '(a deadlock does). Leave COMMIT and ROLLBACK to the store, and rethrow errors of the database.',
+  nothing_written: NOTHING_WRITTEN_INSIDE,
+  ...OWNERSHIP_ERRORS,
 }

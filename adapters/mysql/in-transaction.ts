@@ -11,7 +11,7 @@ import {
 } from '../../src/core/index.js'
 import type { OpenedTransactions } from '../sql/client-transactions.js'
 import { findRows } from '../sql/clients.js'
-import { isEndedByWork, NOTHING_WRITTEN_INSIDE, redactStatementError } from '../sql/errors.js'
+import { isEndedByWork, redactStatementError } from '../sql/errors.js'
 import {
   type InFlight,
   isSameVersion,
@@ -25,6 +25,7 @@ import type { SqlTransactions } from '../sql/sql-store.js'
 import { encodeSteps, hasStepsThatFitStatement } from '../sql/steps-column.js'
 import type { MySqlDatabase } from './database.js'
 import {
+  ADVICE,
   assertStatementFits,
   findErrorNumber,
   isConflict,
@@ -227,7 +228,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
     const marked = this.#marked.get(open)
     if (marked?.token !== token) throw transactionUnmarkedError()
     if (!allowEmpty && (await this.#countWrites(open)) === marked.writesBefore) {
-      throw new MySqlStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
+      throw new MySqlStoreError('nothing_written', ADVICE.nothing_written)
     }
     await this.#assertMark(open, token)
   }

@@ -39,27 +39,7 @@ const READ_ONLY = '25006'
  * - `record_ended`: the run has already ended.
  * - `transaction_rolled_back`: a statement in it had failed, so its COMMIT rolled it back; or its session had ended before.
  */
-export type PostgresStoreErrorCode =
-  | 'schema_missing'
-  | 'permission_denied'
-  | 'read_only'
-  | 'record_unreadable'
-  | 'record_locked'
-  | 'contended'
-  | 'statement_unprepared'
-  | 'timed_out'
-  | 'connections_exhausted'
-  | 'connection_lost'
-  | 'database_full'
-  | 'client_unsuitable'
-  | 'database_failed'
-  | 'transaction_unmarked'
-  | 'transaction_taken'
-  | 'nothing_written'
-  | 'record_absent'
-  | 'record_taken'
-  | 'record_ended'
-  | 'transaction_rolled_back'
+export type PostgresStoreErrorCode = keyof typeof ADVICE
 
 /** Check `code`; `cause` is the client's own error. The message contains no key and no body. */
 export class PostgresStoreError extends StoreError<PostgresStoreErrorCode> {
@@ -106,7 +86,7 @@ const OWN_CODES: DatabaseErrorCodes<PostgresStoreErrorCode> = {
   transaction_rolled_back: '25P02',
 }
 
-const ADVICE: Readonly<Record<PostgresStoreErrorCode, string>> = {
+export const ADVICE = {
   schema_missing:
     'The schema "{schema}" does not exist, or has another version: call `await store.migrate()` when the process starts, ' +
     "or run the text of `PostgresStore.schemaSql()` with a migration tool. Check also that this is the store's database.",

@@ -1,4 +1,4 @@
-import { findClientMessage, NOTHING_WRITTEN_INSIDE, redactStatementError } from '../sql/errors.js'
+import { findClientMessage, redactStatementError } from '../sql/errors.js'
 import {
   convertBlobs,
   findResultCode,
@@ -8,7 +8,7 @@ import {
   type SqliteStatement,
   type SqliteValue,
 } from './client.js'
-import { SqliteStoreError, storeError } from './errors.js'
+import { ADVICE, SqliteStoreError, storeError } from './errors.js'
 import { ConnectionSettings } from './settings.js'
 import { createTableStatements, SCHEMA_VERSION, schemaSql } from './table.js'
 
@@ -90,7 +90,8 @@ export class SqliteConnection {
     try {
       this.#database.exec(`RELEASE ${MARK}`)
     } catch (error) {
-      throw findResultCode(error) === 'SQLITE_ERROR' ? transactionUnmarkedError(error) : storeError(error)
+      if (findResultCode(error) !== 'SQLITE_ERROR') throw storeError(error)
+      throw new SqliteStoreError('transaction_unmarked', ADVICE.transaction_unmarked, { cause: error })
     }
     this.mark()
   }
@@ -247,19 +248,6 @@ export class SqliteConnection {
   }
 }
 
-function transactionUnmarkedError(cause: unknown): SqliteStoreError {
-  return new SqliteStoreError(
-    'transaction_unmarked',
-    'The transaction that was opened for this run is no longer open: a statement of the work committed it, rolled it ' +
-      'back, or failed in a way that rolled it back. Leave BEGIN, COMMIT and ROLLBACK to the store, and rethrow such errors.',
-    { cause },
-  )
-}
-
-export function nothingWrittenInsideError(): SqliteStoreError {
-  return new SqliteStoreError('nothing_written', NOTHING_WRITTEN_INSIDE)
-}
-
 function nothingWrittenError(): SqliteStoreError {
   return new SqliteStoreError(
     'nothing_written',
@@ -269,9 +257,6 @@ function nothingWrittenError(): SqliteStoreError {
 }
 
 function unknownSchemaError(prefix: string, because: string): SqliteStoreError {
-  return new SqliteStoreError(
-    'schema_unknown',
-    `The tables ${prefix}records and ${prefix}schema cannot be used, and were left unchanged: ${because}. Use the version ` +
-      'of the library that created them, or another `prefix`.',
-  )
+  const tables = `The tables ${prefix}records and ${prefix}schema cannot be used, and were left unchanged: ${because}.`
+  return new SqliteStoreError('schema_unknown', `${tables} ${ADVICE.schema_unknown}`)
 }

@@ -1,5 +1,11 @@
 import { recognizeAcrossCopies, StoreError } from '../../src/core/index.js'
-import { type DatabaseErrorCodes, findClientMessage, findErrorCode } from '../sql/errors.js'
+import {
+  type DatabaseErrorCodes,
+  findClientMessage,
+  findErrorCode,
+  NOTHING_WRITTEN_INSIDE,
+  OWNERSHIP_ERRORS,
+} from '../sql/errors.js'
 import { findResultCode } from './client.js'
 
 /**
@@ -26,22 +32,7 @@ import { findResultCode } from './client.js'
  * - `record_taken`: another attempt owns the record.
  * - `record_ended`: the run has already ended.
  */
-export type SqliteStoreErrorCode =
-  | 'connection_in_use'
-  | 'database_busy'
-  | 'database_closed'
-  | 'database_full'
-  | 'read_only'
-  | 'database_corrupt'
-  | 'database_unsuitable'
-  | 'schema_unknown'
-  | 'record_unreadable'
-  | 'database_failed'
-  | 'transaction_unmarked'
-  | 'nothing_written'
-  | 'record_absent'
-  | 'record_taken'
-  | 'record_ended'
+export type SqliteStoreErrorCode = keyof typeof ADVICE
 
 /** Check `code`; `cause` is the driver's own error. The message contains no key and no body. */
 export class SqliteStoreError extends StoreError<SqliteStoreErrorCode> {
@@ -61,7 +52,7 @@ export function isBusy(error: unknown): boolean {
   return result === 'SQLITE_BUSY' || result === 'SQLITE_LOCKED'
 }
 
-function toErrorCode(error: unknown): DriversCode {
+function toErrorCode(error: unknown): SqliteStoreErrorCode {
   const words = findClientMessage(error)
   if (IS_OPEN.test(words)) return 'connection_in_use'
   if (IS_CLOSED.test(words)) return 'database_closed'
@@ -75,19 +66,14 @@ const IS_OPEN = /(within|inside) a transaction|connection is busy executing a qu
 /** The drivers' own messages: they do not ask SQLite. */
 const IS_CLOSED = /not open|is closed|has been finalized/
 
-type DriversCode = Exclude<
-  SqliteStoreErrorCode,
-  'database_unsuitable' | 'schema_unknown' | 'transaction_unmarked' | 'nothing_written' | `record_${string}`
->
-
-const OWN_CODES: DatabaseErrorCodes<DriversCode> = {
+const OWN_CODES: DatabaseErrorCodes<SqliteStoreErrorCode> = {
   database_busy: 'SQLITE_BUSY SQLITE_LOCKED',
   database_full: 'SQLITE_FULL SQLITE_NOMEM',
   read_only: 'SQLITE_READONLY',
   database_corrupt: 'SQLITE_CORRUPT SQLITE_NOTADB',
 }
 
-const ADVICE: Readonly<Record<DriversCode, string>> = {
+export const ADVICE = {
   connection_in_use:
     'The application has a transaction open on the connection, or is still reading from a statement; the store never joins one. ' +
     'Give the store its own connection to the same file, or keep no transaction open across an await.',
@@ -99,4 +85,13 @@ const ADVICE: Readonly<Record<DriversCode, string>> = {
     'The database cannot be written to: check the permissions of the file and its folder, and how it was opened.',
   database_corrupt: 'The file is damaged, or not a SQLite database: restore it from a backup.',
   database_failed: 'The database failed.',
+  database_unsuitable:
+    'The store needs a file on a local disk, where its -wal and -shm files can be created beside it.',
+  schema_unknown: 'Use the version of the library that created them, or another `prefix`.',
+  record_unreadable: 'The record cannot be read, and was left unchanged.',
+  transaction_unmarked:
+    'The transaction that was opened for this run is no longer open: a statement of the work committed it, rolled it ' +
+    'back, or failed in a way that rolled it back. Leave BEGIN, COMMIT and ROLLBACK to the store, and rethrow such errors.',
+  nothing_written: NOTHING_WRITTEN_INSIDE,
+  ...OWNERSHIP_ERRORS,
 }

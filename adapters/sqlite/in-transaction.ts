@@ -7,11 +7,11 @@ import {
   type StepChange,
   type SynchronousTransactions,
 } from '../../src/core/index.js'
-import { findClientMessage, OWNERSHIP_ERRORS } from '../sql/errors.js'
+import { findClientMessage } from '../sql/errors.js'
 import { requireOwned } from '../sql/record-columns.js'
 import type { CommandQueue } from './command-queue.js'
-import { nothingWrittenInsideError, type SqliteConnection } from './connection.js'
-import { SqliteStoreError, storeError } from './errors.js'
+import type { SqliteConnection } from './connection.js'
+import { ADVICE, SqliteStoreError, storeError } from './errors.js'
 import type { SqliteRecords } from './records.js'
 
 /**
@@ -91,7 +91,8 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
 
   #assertMayComplete(allowEmpty: boolean): void {
     this.#connection.assertMarked()
-    if (!allowEmpty && !this.#connection.hasWritten()) throw nothingWrittenInsideError()
+    if (!allowEmpty && !this.#connection.hasWritten())
+      throw new SqliteStoreError('nothing_written', ADVICE.nothing_written)
   }
 }
 
@@ -110,10 +111,8 @@ export function completeByHand(
     connection.assertWrittenAndDurable()
     completeRecord(records, key, completion)
   } catch (error) {
-    if (/no such table/.test(findClientMessage(error))) {
-      throw new SqliteStoreError('record_absent', OWNERSHIP_ERRORS.record_absent)
-    }
-    throw storeError(error)
+    if (!/no such table/.test(findClientMessage(error))) throw storeError(error)
+    throw new SqliteStoreError('record_absent', ADVICE.record_absent)
   }
 }
 

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { prepareStatement, type Row, type SqliteDatabase } from './client.js'
-import { SqliteStoreError } from './errors.js'
+import { ADVICE, SqliteStoreError } from './errors.js'
 
 /**
  * How long SQLite itself waits for another connection, which blocks the whole process: the duration of a short commit.
@@ -141,9 +141,6 @@ function findFileIdentity(path: string): string | null {
 }
 
 function unsuitableDatabaseError(because: string): SqliteStoreError {
-  return new SqliteStoreError(
-    'database_unsuitable',
-    `The database cannot keep records durably: ${because}. The store needs a file on a local disk, where its -wal ` +
-      'and -shm files can be created beside it.',
-  )
+  const fault = `The database cannot keep records durably: ${because}.`
+  return new SqliteStoreError('database_unsuitable', `${fault} ${ADVICE.database_unsuitable}`)
 }

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { ADVICE as mySqlAdvice } from '../../adapters/mysql/errors.js'
+import { ADVICE as postgresAdvice } from '../../adapters/postgres/errors.js'
+import { ADVICE as sqliteAdvice } from '../../adapters/sqlite/errors.js'
 import { createProblem } from '../../src/http/answer/problem.js'
 import { PROBLEM_CODES } from '../../src/http/options/problem.js'
 import { page, read } from './pages.js'
@@ -9,10 +12,14 @@ const errors = page('docs/errors.md')
 const UNIONS = [
   ['src/core/errors.ts', 'IdempotencyErrorCode', 19],
   ['src/core/store/cas-store-error.ts', 'CasStoreErrorCode', 3],
-  ['adapters/mysql/errors.ts', 'MySqlStoreErrorCode', 18],
-  ['adapters/postgres/errors.ts', 'PostgresStoreErrorCode', 18],
   ['adapters/sealed/errors.ts', 'SealedStoreErrorCode', 4],
-  ['adapters/sqlite/errors.ts', 'SqliteStoreErrorCode', 15],
+] as const
+
+/** The codes of a database's store are the names of a table, and stand in a list in front of it too. */
+const TABLES = [
+  ['MySqlStoreErrorCode', mySqlAdvice, 'adapters/mysql/errors.ts', 18],
+  ['PostgresStoreErrorCode', postgresAdvice, 'adapters/postgres/errors.ts', 18],
+  ['SqliteStoreErrorCode', sqliteAdvice, 'adapters/sqlite/errors.ts', 15],
 ] as const
 
 describe('the page of errors has a heading for each code', () => {
@@ -22,6 +29,13 @@ describe('the page of errors has a heading for each code', () => {
       [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code),
       least,
     )
+  })
+
+  test.each(TABLES)('of %s', (_, table, path, least) => {
+    const listed = [...read(path).matchAll(/^ \* - ((?:`\w+`(?:, )?)+):/gm)]
+    const codes = listed.flatMap(([, names = '']) => [...names.matchAll(/\w+/g)].map(([code]) => code))
+    expect(codes.toSorted()).toEqual(Object.keys(table).toSorted())
+    expectHeadings(codes, least)
   })
 
   test('of problems', () => {

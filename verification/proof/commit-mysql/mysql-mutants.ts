@@ -84,7 +84,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: a command in a transaction that is open on its connection counts',
-    find: 'if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw connectionInUseError()',
+    find: "if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw new MySqlStoreError('connection_in_use', ADVICE.connection_in_use)",
     replace: '',
     check: 'S3',
   },
