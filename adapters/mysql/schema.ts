@@ -1,4 +1,4 @@
-import { FORMAT } from '../sql/record-columns.js'
+import { buildFormatCheckSql } from '../sql/record-columns.js'
 
 /** The revision of the tables, incremented with each change. */
 const REVISION = 1
@@ -9,11 +9,9 @@ export function createTableNames(prefix: string) {
 }
 
 /** As bytes: neither the database's character set nor the session's changes them. */
-export const STATES = {
-  inFlight: "_binary'in-flight'",
-  completed: "_binary'completed'",
-  failed: "_binary'failed'",
-} as const
+export function toBinarySql(text: string): string {
+  return `_binary'${text}'`
+}
 
 /**
  * The table, and a row with the progress of the sweep. Texts are bytes, so that no character set or collation makes two keys equal.
@@ -40,15 +38,7 @@ export function buildSchemaStatements(prefix: string): readonly string[] {
   body LONGBLOB,
   steps LONGBLOB,
   PRIMARY KEY (id),
-  CONSTRAINT \`${prefix}format_1\` CHECK (format <> ${FORMAT} OR CASE state
-    WHEN ${STATES.inFlight} THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
-      AND status IS NULL AND head IS NULL AND body IS NULL
-    WHEN ${STATES.completed} THEN fingerprint IS NOT NULL AND uncertain = 0 AND lease_until IS NULL
-      AND status IS NOT NULL AND head IS NOT NULL AND steps IS NULL
-    WHEN ${STATES.failed} THEN (fingerprint IS NOT NULL) = uncertain AND lease_until IS NULL
-      AND status IS NULL AND head IS NULL AND body IS NULL
-    ELSE 0
-  END)
+  CONSTRAINT \`${prefix}format_1\` ${buildFormatCheckSql(toBinarySql)}
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC COMMENT = 'once-per-key, revision ${REVISION}: a row per record. id is sha2(name, 256); name is the storage key; times are in milliseconds since 1970; from expires_at on, there is no record.'`,
     `CREATE TABLE IF NOT EXISTS ${sweeps} (
   id TINYINT NOT NULL,

@@ -1,7 +1,10 @@
 import { CLAIMED_COLUMNS, FORMAT, INTEGER_COLUMNS, RECORD_COLUMNS } from '../sql/record-columns.js'
-import { createTableNames, STATES } from './schema.js'
+import { createTableNames, toBinarySql } from './schema.js'
 import { CLOCK_COLUMNS, IS_SERVER_TIME, NOW } from './session.js'
 import { createStatement, type Statement } from './sql.js'
+
+const IN_FLIGHT = toBinarySql('in-flight')
+const COMPLETED = toBinarySql('completed')
 
 /** All but the bytes, which come as they are, is text: clients convert all other types differently. */
 const TEXTS = ['state', 'token', 'fingerprint', 'head'].map((name) => `CONVERT(r.${name} USING utf8mb4) AS ${name}`)
@@ -19,8 +22,8 @@ const MAY_WRITE = `${IS_PRIMARY} AND ${IS_SERVER_TIME}`
 const BEFORE_LOCKS = `(SELECT ${CLOCK_COLUMNS}) c`
 
 const IS_UNCHANGED = 'id = :id AND token = :seen AND revision = :revision AND expires_at = :expiresAt'
-const IS_OWNED = `id = :id AND token = :token AND state = ${STATES.inFlight} AND format = ${FORMAT} AND expires_at > ${NOW}`
-const SET_COMPLETED = `state = ${STATES.completed}, revision = revision + 1, uncertain = 0, lease_until = NULL,
+const IS_OWNED = `id = :id AND token = :token AND state = ${IN_FLIGHT} AND format = ${FORMAT} AND expires_at > ${NOW}`
+const SET_COMPLETED = `state = ${COMPLETED}, revision = revision + 1, uncertain = 0, lease_until = NULL,
     expires_at = ${NOW} + :retentionMs, status = :status, head = :head, body = :body, steps = NULL`
 
 /** The store's own statements. Each is a transaction of its own. */
@@ -43,7 +46,7 @@ export function createRecordStatements(prefix: string) {
     ),
     /** Inserts a first claim; fails if there is a row, and writes none on a server that is read-only, as `renew` and `complete`. */
     claim: createStatement(`INSERT INTO ${records} (${CLAIMED_COLUMNS})
-      SELECT :id, :name, ${FORMAT}, 1, ${STATES.inFlight}, :token, :fingerprint, 1, 0, ${NOW} + :leaseMs, ${NOW} + :retentionMs
+      SELECT :id, :name, ${FORMAT}, 1, ${IN_FLIGHT}, :token, :fingerprint, 1, 0, ${NOW} + :leaseMs, ${NOW} + :retentionMs
       FROM DUAL WHERE ${MAY_WRITE}`),
     /** Fails if there is a row. */
     insert: createStatement(`INSERT INTO ${records} (id, name, format, revision, ${RECORD_COLUMNS.join(', ')})
@@ -94,7 +97,7 @@ export function createTransactionStatements(prefix: string) {
     makeUncertain: createStatement(`UPDATE ${records} SET revision = revision + 1, uncertain = 1 WHERE id = :id`),
     /** A row that is only a lock; where a statement of the work has committed it, nobody may run again. */
     insertLockRow: createStatement(`INSERT INTO ${records} (${CLAIMED_COLUMNS})
-      VALUES (:id, :name, ${FORMAT}, 1, ${STATES.inFlight}, :token, '', 1, 1, 0, :expiresAt)`),
+      VALUES (:id, :name, ${FORMAT}, 1, ${IN_FLIGHT}, :token, '', 1, 1, 0, :expiresAt)`),
     completeLocked: createStatement(`UPDATE ${records} SET ${SET_COMPLETED} WHERE ${IS_OWNED}`),
     /** The locked row is completed by another owner. */
     finish: createStatement(`UPDATE ${records}

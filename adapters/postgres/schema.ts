@@ -1,4 +1,4 @@
-import { FORMAT } from '../sql/record-columns.js'
+import { buildFormatCheckSql } from '../sql/record-columns.js'
 import { toQuotedName } from './sql.js'
 
 /** The revision of the tables, incremented with each change. */
@@ -52,15 +52,7 @@ CREATE TABLE IF NOT EXISTS ${schema}.records (
   head text,
   body bytea,
   steps bytea,
-  CONSTRAINT records_format_1 CHECK (format <> ${FORMAT} OR CASE state
-    WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
-      AND status IS NULL AND head IS NULL AND body IS NULL
-    WHEN 'completed' THEN fingerprint IS NOT NULL AND uncertain = 0 AND lease_until IS NULL
-      AND status IS NOT NULL AND head IS NOT NULL AND steps IS NULL
-    WHEN 'failed' THEN uncertain = CASE WHEN fingerprint IS NULL THEN 0 ELSE 1 END AND lease_until IS NULL
-      AND status IS NULL AND head IS NULL AND body IS NULL
-    ELSE false
-  END)
+  CONSTRAINT records_format_1 ${buildFormatCheckSql()}
 ) WITH (fillfactor = 50);
 
 COMMENT ON TABLE ${schema}.records IS

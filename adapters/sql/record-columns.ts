@@ -21,6 +21,21 @@ export const RECORD_COLUMNS = [
   ...(['status', 'head', 'body', 'steps'] as const),
 ]
 
+/**
+ * What a row of format 1 must be, whoever writes it, for the CHECK of a table. `toText` writes a text of ASCII letters as the database's
+ * columns hold it.
+ */
+export function buildFormatCheckSql(toText = (text: string) => `'${text}'`): string {
+  const noAnswer = 'status IS NULL AND head IS NULL AND body IS NULL'
+  return `CHECK (format <> ${FORMAT} OR CASE state
+    WHEN ${toText('in-flight')} THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL AND ${noAnswer}
+    WHEN ${toText('completed')} THEN fingerprint IS NOT NULL AND uncertain = 0 AND lease_until IS NULL
+      AND status IS NOT NULL AND head IS NOT NULL AND steps IS NULL
+    WHEN ${toText('failed')} THEN uncertain = CASE WHEN fingerprint IS NULL THEN 0 ELSE 1 END AND lease_until IS NULL AND ${noAnswer}
+    ELSE 1 = 0
+  END)`
+}
+
 export function toRecordColumns(record: StoredRecord) {
   const { state, token, fingerprint, attempt, expiresAt } = record
   return {

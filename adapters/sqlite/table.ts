@@ -1,4 +1,4 @@
-import { FORMAT, RECORD_COLUMNS } from '../sql/record-columns.js'
+import { buildFormatCheckSql, RECORD_COLUMNS } from '../sql/record-columns.js'
 
 /** The version of the tables. Tables of another version are not touched. */
 export const SCHEMA_VERSION = 1
@@ -34,15 +34,7 @@ CREATE TABLE ${records} (
   head TEXT,
   body BLOB,
   steps BLOB,
-  CONSTRAINT format_1 CHECK (format <> ${FORMAT} OR CASE state
-    WHEN 'in-flight' THEN fingerprint IS NOT NULL AND lease_until IS NOT NULL
-      AND status IS NULL AND head IS NULL AND body IS NULL
-    WHEN 'completed' THEN fingerprint IS NOT NULL AND uncertain = 0 AND lease_until IS NULL
-      AND status IS NOT NULL AND head IS NOT NULL AND steps IS NULL
-    WHEN 'failed' THEN (fingerprint IS NOT NULL) = uncertain AND lease_until IS NULL
-      AND status IS NULL AND head IS NULL AND body IS NULL
-    ELSE 0
-  END)
+  CONSTRAINT format_1 ${buildFormatCheckSql()}
 ) STRICT;
 CREATE INDEX main."${prefix}records_expires_at" ON "${prefix}records" (expires_at);
 CREATE TABLE ${schema} (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL) STRICT;
