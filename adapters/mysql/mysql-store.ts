@@ -29,20 +29,17 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> extends
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: MySqlStoreOptions<Given>) {
     const { pool, prefix, sweeps, transactions } = readOptions(options)
-    let database!: MySqlDatabase
-    super((emit) => {
-      const turns = new PoolTurns(emit, 'connectionLimit', MySqlStoreError)
-      database = new MySqlDatabase(pool, prefix, turns)
-      const table = new MySqlRecordTable(database, prefix)
-      return {
-        name: 'MySqlStore',
-        place: prefix,
-        table,
-        turns,
-        transactions: transactions && new MySqlTransactionStatements(transactions, database, table, prefix),
-        sweeps,
-        isClientClosed: () => isEnded(pool),
-      }
+    const turns = new PoolTurns('connectionLimit', MySqlStoreError)
+    const database = new MySqlDatabase(pool, prefix, turns)
+    const table = new MySqlRecordTable(database, prefix)
+    super({
+      name: 'MySqlStore',
+      place: prefix,
+      table,
+      turns,
+      transactions: transactions && new MySqlTransactionStatements(transactions, database, table, prefix),
+      sweeps,
+      isClientClosed: () => isEnded(pool),
     })
     this.#database = database
   }

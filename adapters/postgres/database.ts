@@ -31,12 +31,15 @@ export class PostgresDatabase {
   #isIsolated = false
 
   constructor(
-    client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery },
+    { pool, query }: { readonly pool?: PostgresPool; readonly query?: PostgresQuery | undefined },
     schema: string,
     turns: PoolTurns,
     prepares: boolean,
   ) {
-    this.#send = 'pool' in client ? createPoolSender(client.pool, turns, prepares) : createQuerySender(client.query)
+    // Each statement alone: a client other than `pg` opens no transaction.
+    this.#send = query
+      ? async ({ text, values }) => query(text, [...values])
+      : createPoolSender(pool as PostgresPool, turns, prepares)
     this.#schema = schema
   }
 
@@ -69,9 +72,4 @@ export class PostgresDatabase {
     const hasValues = statement.values.length > 0
     return retryConflicts(send, isSerializationFailure, (error) => storeError(error, this.#schema, hasValues))
   }
-}
-
-/** Each statement alone: such a client opens no transaction. */
-function createQuerySender(query: PostgresQuery): StatementSender {
-  return async ({ text, values }) => query(text, [...values])
 }

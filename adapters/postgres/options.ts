@@ -50,30 +50,26 @@ export type PostgresStoreOptions<Given extends AnyTransactions = AnyTransactions
       }
   )
 
+/** `pool` is not there where `query` is. */
 interface PostgresStoreSettings {
-  readonly client: { readonly pool: PostgresPool } | { readonly query: PostgresQuery }
+  readonly pool: PostgresPool
+  readonly query: PostgresQuery | undefined
   readonly schema: string
   readonly sweeps: boolean
   readonly prepares: boolean
   readonly transactions: AnyTransactions | undefined
 }
 
-type ResolvedPostgresOptions = Omit<PostgresStoreSettings, 'client'> & {
-  readonly pool: PostgresPool
-  readonly query: PostgresQuery | undefined
-}
-
 /** @throws IdempotencyError `options_invalid`, which lists every mistake. */
 export function readOptions(options: PostgresStoreOptions): PostgresStoreSettings {
   const isPoolRequired = Object(options).query === undefined // If both are missing, the message asks for a pool.
   const table = { ...OPTIONS, pool: { ...OPTIONS.pool, isRequired: isPoolRequired } }
-  const { pool, query, ...others } = resolveOptions<ResolvedPostgresOptions>('PostgresStore', options ?? {}, table)
-  return { ...others, client: query === undefined ? { pool } : { query } }
+  return resolveOptions('PostgresStore', options ?? {}, table)
 }
 
 /** @throws IdempotencyError `options_invalid`. */
 export function readSchema(options: SchemaOptions): string {
-  return resolveOptions<ResolvedPostgresOptions>('PostgresStore.schemaSql', options, { schema: OPTIONS.schema }).schema
+  return resolveOptions<PostgresStoreSettings>('PostgresStore.schemaSql', options, { schema: OPTIONS.schema }).schema
 }
 
 const ONE_TOO_MANY = 'pool: expected either `pool` or `query`, not both'
@@ -98,11 +94,11 @@ const OPTIONS = {
   transactions: (value) => (isPool(value) || hasTransactionAndRun(value) ? null : EXPECTED_TRANSACTIONS),
   sweeps: { rule: aBoolean, default: true },
   prepares: { rule: aBoolean, default: false },
-} as const satisfies OptionTable<ResolvedPostgresOptions>
+} as const satisfies OptionTable<PostgresStoreSettings>
 
 function findClientConflicts(
-  { prepares, transactions }: ResolvedPostgresOptions,
-  { pool, query }: ResolvedPostgresOptions,
+  { prepares, transactions }: PostgresStoreSettings,
+  { pool, query }: PostgresStoreSettings,
 ): string[] {
   const mistakes = pool !== undefined && query !== undefined ? [ONE_TOO_MANY] : []
   if (prepares === true && pool === undefined && !isPool(transactions)) mistakes.push(PREPARES_NOTHING)

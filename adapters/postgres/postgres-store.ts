@@ -28,23 +28,20 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> exte
 
   /** @throws IdempotencyError `options_invalid`, which lists every mistake; nothing was sent. */
   constructor(options: PostgresStoreOptions<Given>) {
-    const { client, schema, sweeps, prepares, transactions } = readOptions(options)
-    if ('pool' in client && client.pool === transactions) warnOnce('ONCE_PER_KEY_SHARED_POOL', SHARED_POOL)
-    let database!: PostgresDatabase
-    super((emit) => {
-      const turns = new PoolTurns(emit, 'max', PostgresStoreError)
-      database = new PostgresDatabase(client, schema, turns, prepares)
-      const table = new PostgresRecordTable(database, schema)
-      const opened = transactions && toOpenedTransactions(transactions, prepares)
-      return {
-        name: 'PostgresStore',
-        place: schema,
-        table,
-        turns,
-        transactions: opened && new PostgresTransactionStatements(opened, table, schema),
-        sweeps,
-        isClientClosed: () => 'pool' in client && isEnded(client.pool),
-      }
+    const { pool, query, schema, sweeps, prepares, transactions } = readOptions(options)
+    if (pool !== undefined && pool === transactions) warnOnce('ONCE_PER_KEY_SHARED_POOL', SHARED_POOL)
+    const turns = new PoolTurns('max', PostgresStoreError)
+    const database = new PostgresDatabase({ pool, query }, schema, turns, prepares)
+    const table = new PostgresRecordTable(database, schema)
+    const opened = transactions && toOpenedTransactions(transactions, prepares)
+    super({
+      name: 'PostgresStore',
+      place: schema,
+      table,
+      turns,
+      transactions: opened && new PostgresTransactionStatements(opened, table, schema),
+      sweeps,
+      isClientClosed: () => pool !== undefined && isEnded(pool),
     })
     this.#database = database
   }

@@ -37,7 +37,8 @@ const SHARE_OF_LIMIT = 3 / 4
 
 /** The commands that wait for a connection. */
 export class PoolTurns {
-  readonly #emit: (event: StoreEvent) => void
+  /** Whoever wants to know how many wait. */
+  onEvent: (event: StoreEvent) => void = () => {}
   readonly #advice: string
   #reportedAt = Number.NEGATIVE_INFINITY
   /**
@@ -50,8 +51,7 @@ export class PoolTurns {
   readonly #StoreError: StoreErrorClass
 
   /** `most`: the client's name of the size of a pool. */
-  constructor(emit: (event: StoreEvent) => void, most: string, StoreError: StoreErrorClass) {
-    this.#emit = emit
+  constructor(most: string, StoreError: StoreErrorClass) {
     this.#StoreError = StoreError
     this.#advice =
       `Give the store its own pool, from which no handler takes connections. If it has one, raise its \`${most}\`, and find out ` +
@@ -105,7 +105,7 @@ export class PoolTurns {
     const now = performance.now()
     if (waiting === 0 || now < this.#reportedAt + REPORTED_EVERY_MS) return
     this.#reportedAt = now
-    this.#emit({ type: 'connections_exhausted', waiting, advice: this.#advice })
+    this.onEvent({ type: 'connections_exhausted', waiting, advice: this.#advice })
   }
 }
 

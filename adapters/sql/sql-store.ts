@@ -75,8 +75,8 @@ export abstract class SqlStore<Tx, Options> implements Store {
   readonly #listeners: ((event: StoreEvent) => void)[] = []
 
   /** @internal */
-  constructor(connect: (emit: (event: StoreEvent) => void) => SqlStoreParts) {
-    const { name, place, table, turns, transactions, sweeps, isClientClosed } = connect((event) => this.emit(event))
+  constructor({ name, place, table, turns, transactions, sweeps, isClientClosed }: SqlStoreParts) {
+    turns.onEvent = (event) => this.emit(event)
     this.#name = name
     this.place = place
     this.#turns = turns

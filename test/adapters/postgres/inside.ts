@@ -11,7 +11,7 @@ export function insideOf(
   run: (tx: PoolClient, statement: Statement) => Promise<unknown>,
 ): PostgresTransactionStatements {
   const transaction = () => Promise.reject(new Error('The test opens its transactions itself.'))
-  const turns = new PoolTurns(() => {}, 'max', PostgresStoreError)
+  const turns = new PoolTurns('max', PostgresStoreError)
   const database = new PostgresDatabase({ query: transaction }, 'once_per_key', turns, false)
   const given = { run: run as (tx: unknown, statement: Statement) => Promise<unknown>, transaction }
   return new PostgresTransactionStatements(given, new PostgresRecordTable(database, 'once_per_key'), 'once_per_key')

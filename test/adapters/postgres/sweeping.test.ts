@@ -103,12 +103,7 @@ test('an expired row is no record to any command, swept or not', async () => {
 })
 
 describe('by itself', () => {
-  const database = new PostgresDatabase(
-    { pool },
-    'once_per_key',
-    new PoolTurns(() => {}, 'max', PostgresStoreError),
-    false,
-  )
+  const database = new PostgresDatabase({ pool }, 'once_per_key', new PoolTurns('max', PostgresStoreError), false)
   const table = new PostgresRecordTable(database, 'once_per_key')
   const walks = new TableWalks(table)
   /** Of one test: its sweepers end with it. */
