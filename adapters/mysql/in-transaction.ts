@@ -22,7 +22,7 @@ import {
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
 import type { Row } from '../sql/row.js'
 import type { SqlTransactions } from '../sql/sql-store.js'
-import { encodeSteps, hasStepsThatFitStatement } from '../sql/steps-column.js'
+import { encodeSteps, findRecordedResult, hasStepsThatFitStatement } from '../sql/steps-column.js'
 import type { MySqlDatabase } from './database.js'
 import {
   ADVICE,
@@ -50,6 +50,7 @@ import { type AnyTransactions, toOpenedTransactions } from './transactions.js'
 interface TransactionHandle {
   readonly tx: unknown
   isOver(): boolean
+  mark?: TransactionMark
 }
 
 interface TransactionMark {
@@ -76,7 +77,6 @@ export class MySqlTransactionStatements implements SqlTransactions {
   readonly #table: MySqlRecordTable
   readonly #statements: ReturnType<typeof createTransactionStatements>
   readonly #open = new WeakMap<object, TransactionHandle>()
-  readonly #marked = new WeakMap<TransactionHandle, TransactionMark>()
   /** Whether the store has seen, over its own pool, a row that one of these transactions has locked: both use one database. */
   #isOneDatabase = false
   /** Of the application's sessions, as the first transaction tells; `undefined`: there was none. */
@@ -127,8 +127,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
     const open = this.#requireOpenTransaction(tx)
     const { steps } = await this.#lockOwnedWithSteps(open, key, token)
     await this.#send(open, this.#statements.makeUncertain({ id: computeRecordId(key) }))
-    const recorded = steps?.find((step) => step.label === label && step.state === 'done')
-    return recorded === undefined ? null : { result: recorded.result }
+    return findRecordedResult(steps, label)
   }
 
   /** Records its result; one for which there is no room is done, and not kept. */
@@ -189,7 +188,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
   async finish(tx: unknown, key: string, finish: Finish, allowEmpty: boolean): Promise<void> {
     const open = this.#requireOpenTransaction(tx)
     await this.#assertMayComplete(open, finish.token, allowEmpty)
-    const taken = this.#marked.get(open)?.taken
+    const taken = open.mark?.taken
     if (taken === undefined) throw operationTakenError()
     const { version } = await this.#lock(open, key, false)
     if (!isSameVersion(version, taken)) throw operationTakenError()
@@ -225,16 +224,15 @@ export class MySqlTransactionStatements implements SqlTransactions {
   }
 
   async #assertMayComplete(open: TransactionHandle, token: string, allowEmpty: boolean): Promise<void> {
-    const marked = this.#marked.get(open)
-    if (marked?.token !== token) throw transactionUnmarkedError()
-    if (!allowEmpty && (await this.#countWrites(open)) === marked.writesBefore) {
+    if (open.mark?.token !== token) throw transactionUnmarkedError()
+    if (!allowEmpty && (await this.#countWrites(open)) === open.mark.writesBefore) {
       throw new MySqlStoreError('nothing_written', ADVICE.nothing_written)
     }
     await this.#assertMark(open, token)
   }
 
   async #saveMark(open: TransactionHandle, known: Omit<TransactionMark, 'writesBefore'>): Promise<void> {
-    this.#marked.set(open, { ...known, writesBefore: await this.#countWrites(open) })
+    open.mark = { ...known, writesBefore: await this.#countWrites(open) }
   }
 
   /** Once: the row that is a lock must be one for the store too. */

@@ -65,18 +65,11 @@ export class MySqlRecordTable extends SqlRecordTable<
     const rows = await this.database.queryRows(sent)
     if (rows[0]?.is_set === '1') throw clockIsSetError()
     const expired = rows.filter(({ is_expired }) => is_expired === '1').map(({ id }) => Buffer.from(String(id), 'hex'))
-    const removed = expired.length === 0 ? 0 : await this.#removeExpired(expired)
-    return { removed, next: findNextId(rows, ROWS_A_SWEEP) }
-  }
-
-  /** Rows that a transaction has locked, which takes their keys, are left for the next time, and with them the others of this step. */
-  async #removeExpired(ids: readonly Buffer[]): Promise<number> {
-    try {
-      return await this.database.write(this.statements.removeExpired(ids))
-    } catch (error) {
-      if (isLocked(error)) return 0
-      throw error
-    }
+    const next = findNextId(rows, ROWS_A_SWEEP)
+    if (expired.length === 0) return { removed: 0, next }
+    const removing = this.database.write(this.statements.removeExpired(expired))
+    // Rows that a transaction has locked, which takes their keys, are left for the next time, and with them the others of this step.
+    return { removed: await this.replaceIfLocked(removing, 0), next }
   }
 
   async takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null> {

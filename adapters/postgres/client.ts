@@ -149,16 +149,9 @@ export function sendOnConnection(
   prepares: boolean,
 ): Promise<unknown> {
   if (!prepares || name === undefined) return connection.query(text, [...values])
-  return (connection as unknown as PreparingConnection).query({ name, text, values: [...values] })
-}
-
-/** As every version of `pg` prepares a statement. */
-interface PreparingConnection {
-  query(statement: {
-    readonly name: string
-    readonly text: string
-    readonly values: StatementValue[]
-  }): Promise<unknown>
+  // As every version of `pg` prepares a statement.
+  const preparing = connection as unknown as { query(statement: SentStatement): Promise<unknown> }
+  return preparing.query({ name, text, values: [...values] })
 }
 
 /**

@@ -15,7 +15,7 @@ import { buildUnreadableMessage } from '../sql/record-columns.js'
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
 import { DamagedRowError, type Row } from '../sql/row.js'
 import type { SqlTransactions } from '../sql/sql-store.js'
-import { encodeStepsColumn, parseStepsColumn, type StoredSteps } from '../sql/steps-column.js'
+import { encodeStepsColumn, findRecordedResult, parseStepsColumn, type StoredSteps } from '../sql/steps-column.js'
 import {
   findSqlState,
   isOperationTaken,
@@ -75,8 +75,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
     const row = requireRow(await this.#send(tx, this.#statements.step({ id: computeRecordId(key), token })))
     const steps = this.#parseSteps(row)
     this.#lockedSteps.set(this.#toHolder(tx), { token, steps })
-    const recorded = steps?.find((step) => step.label === label && step.state === 'done')
-    return recorded === undefined ? null : { result: recorded.result }
+    return findRecordedResult(steps, label)
   }
 
   async stepDone(tx: unknown, key: string, token: string, change: StepChange): Promise<void> {

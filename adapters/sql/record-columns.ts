@@ -133,15 +133,8 @@ function parseRecordRow(row: Row): StoredRecord {
       const leaseUntil = requireIntegerColumn(row, 'lease_until')
       const fingerprint = requireTextColumn(row, 'fingerprint')
       const { steps } = parseStepsColumn(row.steps)
-      const record = {
-        ...last,
-        state: 'in-flight',
-        fingerprint,
-        attempt,
-        uncertain: isUncertain(row),
-        leaseUntil,
-      } as const
-      return steps === undefined ? record : { ...record, steps }
+      const kept = { attempt, uncertain: isUncertain(row), leaseUntil, ...(steps && { steps }) }
+      return { ...last, state: 'in-flight', fingerprint, ...kept }
     }
     case 'completed': {
       const fingerprint = requireTextColumn(row, 'fingerprint')
@@ -171,24 +164,13 @@ function parseAnswerColumns(row: Row): Answer {
 }
 
 function parseHead(json: string): Pick<Answer, 'statusMessage' | 'headers'> {
-  const head = parseJsonIfValid(json)
-  if (!isHead(head)) throw new DamagedRowError('head')
-  const [statusMessage, headers] = head
-  return { statusMessage, headers }
-}
-
-function parseJsonIfValid(json: string): unknown {
   try {
-    return JSON.parse(json)
-  } catch {
-    return undefined // Not the parser's own error, which would quote the record.
-  }
-}
-
-function isHead(head: unknown): head is [string, Answer['headers']] {
-  if (!Array.isArray(head) || head.length !== 2) return false
-  const [statusMessage, headers] = head
-  return typeof statusMessage === 'string' && Array.isArray(headers) && headers.every(isPair)
+    const [statusMessage, headers, ...others] = JSON.parse(json)
+    if (typeof statusMessage === 'string' && Array.isArray(headers) && headers.every(isPair) && others.length === 0) {
+      return { statusMessage, headers }
+    }
+  } catch {} // Not the parser's own error, which would quote the record.
+  throw new DamagedRowError('head')
 }
 
 function isPair(pair: unknown): boolean {

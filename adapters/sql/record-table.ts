@@ -111,12 +111,21 @@ export abstract class SqlRecordTable<
 
   /** The row as last committed; `locked`: a transaction has locked it. */
   async readUnlessRowLocked(key: string, kind: CommandKind = 'claim'): Promise<RecordSnapshot | 'locked'> {
+    const sent = this.statements.readUnlessRowLocked({ id: computeRecordId(key) })
+    const rows = await this.replaceIfLocked(this.database.queryRows(sent, isUrgent(kind)), 'locked')
+    if (rows === 'locked') return 'locked'
+    return rows[0] === undefined ? this.read(key, undefined, kind) : this.parseRow(rows[0])
+  }
+
+  /** What was sent, or `replacement` if a transaction has locked the row. */
+  async replaceIfLocked<Reply, const Replacement>(
+    sent: Promise<Reply>,
+    replacement: Replacement,
+  ): Promise<Reply | Replacement> {
     try {
-      const sent = this.statements.readUnlessRowLocked({ id: computeRecordId(key) })
-      const [row] = await this.database.queryRows(sent, isUrgent(kind))
-      return row === undefined ? await this.read(key, undefined, kind) : this.parseRow(row)
+      return await sent
     } catch (error) {
-      if (this.isLocked(error)) return 'locked'
+      if (this.isLocked(error)) return replacement
       throw error
     }
   }

@@ -12,7 +12,7 @@ import {
   type Unclaimed,
 } from '../../src/core/index.js'
 import { KeyedQueue } from './keyed-queue.js'
-import { isSameVersion, type RecordSnapshot, type RowVersion, type StoredRecord } from './record-columns.js'
+import { isSameVersion, type RecordSnapshot, type StoredRecord } from './record-columns.js'
 import type { CommandKind, SqlRecordTable } from './record-table.js'
 import { hasStepsThatFitStatement } from './steps-column.js'
 
@@ -102,7 +102,10 @@ export class RowStore {
       look: async (key, looking) => {
         const found = await table.read(key, looking.fingerprint, 'claim')
         const looked = machine.look(found.record, looking, found.now)
-        if (found.record === null && found.version !== null) await this.#removeExpired(key, found.version)
+        // It would be in the way of the row that a transaction inserts. Whoever has locked it writes a record over it.
+        if (found.record === null && found.version !== null) {
+          await table.replaceIfLocked(table.remove(key, found.version, 'claim'), false)
+        }
         if (!isLapsed(found) || looked.acquired || looked.record.state !== 'in-flight') return looked
         if ((await table.readUnlessRowLocked(key)) !== 'locked') return looked
         return { acquired: false, record: { ...looked.record, leaseRemainingMs: 1 } }
@@ -116,23 +119,11 @@ export class RowStore {
       },
 
       withhold: async (key, own) => {
-        try {
-          if ((await table.readUnlessKeyLocked(key)) === 'locked') return { ok: false, record: null }
-          return await this.#change(key, (record, now) => machine.withhold(record, own, now), own.fingerprint)
-        } catch (error) {
-          if (table.isLocked(error)) return { ok: false, record: null }
-          throw error
-        }
+        const taken = { ok: false, record: null } as const
+        if ((await table.readUnlessKeyLocked(key)) === 'locked') return taken
+        const changed = this.#change(key, (record, now) => machine.withhold(record, own, now), own.fingerprint)
+        return table.replaceIfLocked(changed, taken)
       },
-    }
-  }
-
-  /** It would be in the way of the row that a transaction inserts. Whoever has locked it writes a record over it. */
-  async #removeExpired(key: string, version: RowVersion): Promise<void> {
-    try {
-      await this.#table.remove(key, version, 'claim')
-    } catch (error) {
-      if (!this.#table.isLocked(error)) throw error
     }
   }
 

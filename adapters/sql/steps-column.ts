@@ -1,9 +1,15 @@
 import { Buffer } from 'node:buffer'
-import type { machine, StoredStep } from '../../src/core/index.js'
+import type { machine, RecordedResult, StoredStep } from '../../src/core/index.js'
 import { DamagedRowError, toBuffer } from './row.js'
 
 type StoredRecord = machine.StoredRecord
 export type StoredSteps = readonly StoredStep[] | undefined
+
+/** What is recorded of a step; `null`: it is not done. */
+export function findRecordedResult(steps: StoredSteps, label: string): RecordedResult {
+  const recorded = steps?.find((step) => step.label === label && step.state === 'done')
+  return recorded === undefined ? null : { result: recorded.result }
+}
 
 /** What the column holds, as JSON; results in base64. */
 interface StepsColumn {

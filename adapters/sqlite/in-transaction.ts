@@ -9,6 +9,7 @@ import {
 } from '../../src/core/index.js'
 import { findClientMessage } from '../sql/errors.js'
 import { requireOwned } from '../sql/record-columns.js'
+import { findRecordedResult } from '../sql/steps-column.js'
 import type { CommandQueue } from './command-queue.js'
 import type { SqliteConnection } from './connection.js'
 import { ADVICE, SqliteStoreError, storeError } from './errors.js'
@@ -59,8 +60,7 @@ export class SqliteTransactionStatements implements SynchronousTransactions {
     const now = this.#records.readClockMs()
     const found = requireOwned(this.#records.find(key, now), token, SqliteStoreError)
     this.#records.write(key, { ...found, uncertain: true })
-    const recorded = found.steps?.find((step) => step.label === label && step.state === 'done')
-    return recorded === undefined ? null : { result: recorded.result }
+    return findRecordedResult(found.steps, label)
   }
 
   stepDone(key: string, token: string, change: StepChange): void {

@@ -50,15 +50,12 @@ const findPrefixFault: OptionRule = (value) =>
     ? null
     : 'letters, digits and underscores, at most 63 of them, that do not begin with sqlite_'
 
-const findDurationFault: OptionRule = (value) =>
-  Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31
-    ? null
-    : 'an integer of milliseconds that a timer can hold'
+const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 const OPTIONS: OptionTable<ReadOptions<SqliteDatabase>> = {
   database: { rule: findDatabaseFault, isRequired: true },
   prefix: { rule: findPrefixFault, default: 'once_per_key_' },
-  busyTimeoutMs: { rule: findDurationFault, default: 1_500 },
+  busyTimeoutMs: { rule: optionRules.anInteger(0, LONGEST_TIMER_MS), default: 1_500 },
   sweeps: { rule: optionRules.aBoolean, default: true },
   now: { rule: optionRules.aFunction, default: Date.now },
 }

@@ -37,8 +37,8 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'MySQL: a transaction in which nothing was written commits',
-    find: 'if (!allowEmpty && (await this.#countWrites(open)) === marked.writesBefore) {',
-    replace: 'if (!allowEmpty && (await this.#countWrites(open)) < marked.writesBefore) {',
+    find: 'if (!allowEmpty && (await this.#countWrites(open)) === open.mark.writesBefore) {',
+    replace: 'if (!allowEmpty && (await this.#countWrites(open)) < open.mark.writesBefore) {',
     check: 'S3',
   },
   {

@@ -40,7 +40,7 @@ const planted: readonly Omit<Mutant, 'layer'>[] = [
   },
   {
     name: 'an expired record keeps its key for ever',
-    find: 'if (found.record === null && found.version !== null) await this.#removeExpired(key, found.version)',
+    find: "await table.replaceIfLocked(table.remove(key, found.version, 'claim'), false)",
     replace: '',
     check: 'L1',
   },
