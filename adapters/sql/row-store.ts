@@ -1,8 +1,8 @@
 import {
+  type Answer,
   type BeginReply,
   type Claim,
   type CommandReply,
-  type Completion,
   type Forgetting,
   type IdempotencyRecord,
   machine,
@@ -30,6 +30,7 @@ export class RowStore {
   readonly #table: SqlRecordTable
   readonly #steps = new KeyedQueue()
 
+  /** @internal */
   constructor(table: SqlRecordTable) {
     this.#table = table
   }
@@ -63,7 +64,7 @@ export class RowStore {
     return this.#change(key, (record, now) => machine.renew(record, own, now), own.fingerprint)
   }
 
-  async complete(key: string, own: Ownership & Completion): Promise<CommandReply> {
+  async complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
     if (await this.#table.complete(key, own)) return { ok: true }
     return this.#change(key, (record, now) => machine.complete(record, own, now), own.fingerprint)
   }
@@ -95,8 +96,8 @@ export class RowStore {
     return this.#change(key, (record, now) => machine.forget(record, forgetting, now))
   }
 
-  /** The commands of runs whose transactions take their keys, each outside of a transaction. */
-  createUnclaimedCommands(): Unclaimed {
+  /** The commands of runs whose transactions take their keys, each outside of a transaction. @internal */
+  protected createUnclaimedCommands(): Unclaimed {
     const table = this.#table
     return {
       look: async (key, looking) => {

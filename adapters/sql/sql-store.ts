@@ -1,19 +1,15 @@
 import {
   type ActingContext,
-  type Answer,
   type AsResult,
   type BeginReply,
   type Claim,
   type CommandReply,
   completeByHand,
-  type Forgetting,
   type GivenAnswer,
   type GivenByHand,
-  type IdempotencyRecord,
   type JsonOf,
   type ListedRecords,
   type Ownership,
-  type Resolution,
   readAllowEmpty,
   type StepChange,
   type Store,
@@ -60,14 +56,13 @@ export interface SqlTransactions extends Transactions<unknown, unknown> {
 }
 
 /** A store in a database with a server: what `PostgresStore` and `MySqlStore` have in common. */
-export abstract class SqlStore<Tx, Options> implements Store {
+export abstract class SqlStore<Tx, Options> extends RowStore implements Store {
   /** The schema, or the prefix of the tables. */
   readonly place: string
   /** For `effects: 'in-transaction'`, which needs the option `transactions`. */
   readonly unclaimed: Unclaimed | undefined
   readonly #name: string
   readonly #turns: PoolTurns
-  readonly #rows: RowStore
   readonly #walks: TableWalks
   /** `undefined`: the application did not give `transactions`. */
   readonly #transactions: SqlTransactions | undefined
@@ -76,14 +71,14 @@ export abstract class SqlStore<Tx, Options> implements Store {
 
   /** @internal */
   constructor({ name, place, table, turns, transactions, sweeps, isClientClosed }: SqlStoreParts) {
+    super(table)
     turns.onEvent = (event) => this.emit(event)
     this.#name = name
     this.place = place
     this.#turns = turns
-    this.#rows = new RowStore(table)
     this.#walks = new TableWalks(table)
     this.#transactions = transactions
-    const unclaimed = this.#rows.createUnclaimedCommands()
+    const unclaimed = this.createUnclaimedCommands()
     this.unclaimed = transactions && {
       ...unclaimed,
       look: async (key, looking) => this.#startSweepsBehind(unclaimed.look(key, looking)),
@@ -96,20 +91,8 @@ export abstract class SqlStore<Tx, Options> implements Store {
     this.#timer = sweeps ? new SweepTimer(sweep) : undefined
   }
 
-  async begin(key: string, claim: Claim): Promise<BeginReply> {
-    return this.#startSweepsBehind(this.#rows.begin(key, claim))
-  }
-
-  async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
-    return this.#rows.renew(key, own)
-  }
-
-  async complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
-    return this.#rows.complete(key, own)
-  }
-
-  async release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
-    return this.#rows.release(key, own)
+  override async begin(key: string, claim: Claim): Promise<BeginReply> {
+    return this.#startSweepsBehind(super.begin(key, claim))
   }
 
   /**
@@ -152,29 +135,29 @@ export abstract class SqlStore<Tx, Options> implements Store {
    * `record_ended`: this attempt does not own the record, and nothing was committed. What `work` throws: it was rolled
    * back.
    */
-  step<Value>(
+  override step<Value>(
     context: ActingContext | undefined,
     label: string,
     work: (tx: Tx) => (Value & JsonOf<Value>) | Promise<Value & JsonOf<Value>>,
     options?: Options,
   ): Promise<Value>
   /** The same for type parameters. */
-  step<Value>(
+  override step<Value>(
     context: ActingContext | undefined,
     label: string,
     work: (tx: Tx) => AsResult<Value> | Promise<AsResult<Value>>,
     options?: Options,
   ): Promise<Value>
-  step<Value>(
+  override step<Value>(
     context: ActingContext | undefined,
     label: string,
     work: (tx: Tx) => Value | Promise<Value>,
     options: WithResult<Options, NoInfer<Value>>,
   ): Promise<Value>
   /** The store's own command: see `Store`. */
-  step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply>
-  async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
-    if (typeof first === 'string') return this.#rows.step(first, second as Parameters<RowStore['step']>[1])
+  override step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply>
+  override async step(first: unknown, second: unknown, work?: unknown, options?: unknown): Promise<unknown> {
+    if (typeof first === 'string') return super.step(first, second as Parameters<RowStore['step']>[1])
     return step(this, first, second as string, this.#requireTransactions(), work as (tx: unknown) => unknown, options)
   }
 
@@ -195,18 +178,6 @@ export abstract class SqlStore<Tx, Options> implements Store {
   ): Promise<void> {
     const transactions = this.#requireTransactions()
     await completeByHand(this, context, answer, (...sent) => transactions.completeByHand(tx, ...sent))
-  }
-
-  async inspect(key: string): Promise<IdempotencyRecord | null> {
-    return this.#rows.inspect(key)
-  }
-
-  async resolve(key: string, resolution: Resolution): Promise<CommandReply> {
-    return this.#rows.resolve(key, resolution)
-  }
-
-  async forget(key: string, forgetting: Forgetting): Promise<CommandReply> {
-    return this.#rows.forget(key, forgetting)
   }
 
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
