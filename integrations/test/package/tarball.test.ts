@@ -45,6 +45,7 @@ const NAMES = {
     'IdempotencyError',
     'NOT_KEPT',
     'SINGLE_TENANT',
+    'StoreError',
     'buildStorageKey',
     'carryRun',
     'casStore',
