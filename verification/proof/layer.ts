@@ -9,7 +9,9 @@ export interface Budget {
   /** The same seed takes the same choices. */
   readonly seed: number
   /** Nothing more is looked for once this check has failed. Absent: the layer goes on, so that each check that fails is named. */
-  readonly until?: Check
+  readonly until?: Check | undefined
+  /** Of the databases that a layer goes over, the only one. */
+  readonly on?: string | undefined
   /** How much is done, from 0 to 1. */
   progress(share: number): void
 }

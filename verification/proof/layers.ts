@@ -10,7 +10,6 @@ export const LAYERS = {
   chaos: async () => (await import('./chaos/chaos.js')).chaos,
   races: async () => (await import('./races/races.js')).races,
   commit: async () => (await import('./commit/commit.js')).commit,
-  'commit-mysql': async () => (await import('./commit-mysql/commit-mysql.js')).commitMySql,
 } as const satisfies Record<string, () => Promise<Layer>>
 
 export type LayerName = keyof typeof LAYERS

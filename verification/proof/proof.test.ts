@@ -23,7 +23,6 @@ const SCALES: Readonly<Record<LayerName, number>> = {
   chaos: 0.05,
   races: 0.01,
   commit: 0.01,
-  'commit-mysql': 0.02,
 }
 /** The same choices in each run, so that what fails here fails for everybody; `npm run prove` makes others. */
 const seed = 7

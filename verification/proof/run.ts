@@ -10,7 +10,8 @@ export interface Run {
   readonly layer: LayerName
   readonly scale: number
   readonly seed: number
-  readonly until?: Check
+  readonly until?: Check | undefined
+  readonly on?: string | undefined
 }
 
 /** A layer that hangs is itself a finding: one that works without an end has used so much of the processor. */
@@ -25,12 +26,12 @@ const LAST_WORDS = 4_000
  * report, or does not end behind it.
  */
 export async function runLayer(
-  { layer, scale, seed, until }: Run,
+  { layer, scale, seed, until, on }: Run,
   root: string,
   onProgress: (share: number) => void = () => {},
 ): Promise<Report> {
   const program = join(root, 'build/proof/run-layer.js')
-  const child = fork(program, [layer, `${scale}`, `${seed}`, ...(until === undefined ? [] : [until])], {
+  const child = fork(program, [layer, `${scale}`, `${seed}`, until ?? '', on ?? ''], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     execArgv: ['--expose-gc', '--enable-source-maps'],

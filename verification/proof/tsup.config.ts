@@ -12,7 +12,6 @@ export default defineConfig({
     'soak-snapshot': 'verification/proof/soak/snapshot.main.ts',
     'chaos-service': 'verification/proof/chaos/service.main.ts',
     'commit-service': 'verification/proof/commit/service.main.ts',
-    'commit-mysql-service': 'verification/proof/commit-mysql/service.main.ts',
   },
   outDir: 'build/proof',
   format: 'esm',

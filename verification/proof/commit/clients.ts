@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Choices } from '../chaos/choices.js'
-import { Late, type Pulse } from '../limits/pulse.js'
 import { CLAIMS_NOTHING, type Order, THROUGH_POOLER } from './order.js'
 import type { Services } from './services.js'
 
@@ -16,16 +15,7 @@ export interface Told {
   pooled: number
 }
 
-/** How a request is served. */
-interface Way {
-  /** Its transaction takes the key, without a claim. */
-  readonly claimsNothing: boolean
-  readonly throughPooler: boolean
-}
-
-const USUAL: Way = { claimsNothing: false, throughPooler: false }
-
-export function toldNothing(): Told {
+export function createTold(): Told {
   return { ids: new Set(), unanswered: 0, aborted: 0, unclaimed: 0, pooled: 0 }
 }
 
@@ -36,85 +26,69 @@ const MOST_ASKS = 200
 export async function placeOrder(
   key: string,
   order: Order,
-  clients: number,
   services: Services,
-  size: number,
   choices: Choices,
+  hasPooler: boolean,
   areOver: () => boolean,
 ): Promise<Told> {
-  const told = toldNothing()
+  const told = createTold()
   const isPlain = order.way === 'plain' && !order.isSealed
   // What it reserves is a commit of its own.
   const mayClaimNothing = isPlain && !order.reserves && !order.calls
   const ask = async (): Promise<void> => {
     for (let asked = 0; asked < MOST_ASKS; asked += areOver() ? 1 : 0) {
-      const port = services.port(choices.between(0, size - 1))
+      const port = services.port(choices.between(0, services.size - 1))
       const patienceMs = choices.chance(0.2) ? choices.between(5, 100) : choices.between(1_000, 10_000)
       const claimsNothing = mayClaimNothing && choices.chance(0.5)
-      const throughPooler = isPlain && choices.chance(0.3)
+      const isPooled = hasPooler && isPlain && choices.chance(0.3)
       if (claimsNothing) told.unclaimed++
-      if (claimsNothing && throughPooler) told.pooled++
-      const id = await send(port, key, order, AbortSignal.timeout(patienceMs), { claimsNothing, throughPooler })
-      if (id === 'aborted') told.aborted++
-      else if (id !== null) {
-        told.ids.add(id)
+      if (claimsNothing && isPooled) told.pooled++
+      const headers = {
+        ...(claimsNothing && { [CLAIMS_NOTHING]: 'yes' }),
+        ...(isPooled && { [THROUGH_POOLER]: 'yes' }),
+      }
+      const reply = await send(port, toPath(order), key, order, headers, AbortSignal.timeout(patienceMs))
+      if (reply.status === 0) told.aborted++
+      else if (reply.id !== null) {
+        told.ids.add(reply.id)
         return
       }
       await pause(choices.between(5, 300))
     }
     told.unanswered++
   }
-  await Promise.all(Array.from({ length: clients }, ask))
+  await Promise.all(Array.from({ length: choices.between(1, 4) }, ask))
   return told
 }
 
-/** The id of the effect; `null`: to come back. */
+/** `id`: of its effect, with 201. Status 0: it was not answered. */
+export interface Reply {
+  readonly status: number
+  readonly id: string | null
+}
+
 export async function send(
   port: number,
+  path: string,
   key: string,
-  order: Order,
+  body: object,
+  headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
-  { claimsNothing, throughPooler } = USUAL,
-): Promise<string | 'aborted' | null> {
+): Promise<Reply> {
   try {
-    const response = await fetch(`http://127.0.0.1:${port}/${pathOf(order)}`, {
+    const { status, text } = await fetch(`http://127.0.0.1:${port}/${path}`, {
       method: 'POST',
-      headers: {
-        'Content-Type': 'application/json',
-        'Idempotency-Key': key,
-        ...(claimsNothing && { [CLAIMS_NOTHING]: 'yes' }),
-        ...(throughPooler && { [THROUGH_POOLER]: 'yes' }),
-      },
-      body: JSON.stringify(order),
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key, ...headers },
+      body: JSON.stringify(body),
       signal,
-    })
-    const body = await response.text()
-    return response.status === 201 ? JSON.parse(body).id : null
+    }).then(async (response) => ({ status: response.status, text: await response.text() }))
+    return { status, id: status === 201 ? JSON.parse(text).id : null }
   } catch {
-    return 'aborted'
+    return { status: 0, id: null }
   }
 }
 
-/** The same; it leaves when the service has had so many beats. */
-export async function sendAndWait(
-  port: number,
-  key: string,
-  order: Order,
-  beats: number,
-  pulse: Pulse,
-): Promise<string | 'aborted' | null> {
-  const leaving = new AbortController()
-  const sent = send(port, key, order, leaving.signal)
-  try {
-    return await pulse.within(beats, sent)
-  } catch (error) {
-    if (!(error instanceof Late)) throw error
-    leaving.abort()
-    return sent
-  }
-}
-
-function pathOf({ isSealed, way, isPatient }: Order): string {
+export function toPath({ isSealed, way, isPatient }: Order): string {
   if (isSealed) return 'sealed'
   return `${way === 'plain' ? 'effects' : 'mistakes'}${isPatient ? '/patient' : ''}`
 }

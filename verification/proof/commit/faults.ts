@@ -1,22 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Pool } from 'pg'
-import type { FaultProxy } from '../../../test/support/fault-proxy.js'
-import type { PostgresServer } from '../../../test/support/postgres-server.js'
-import { IN_STATEMENT } from '../../../test/support/postgres-statements.js'
 import type { Choices } from '../chaos/choices.js'
-import type { Services } from './services.js'
+import type { Stage } from './scenery.js'
 
-export interface Ground {
-  readonly services: Services
-  readonly database: PostgresServer
-  readonly commands: FaultProxy
-  readonly application: FaultProxy
-  readonly operator: Pool
-  /** How often each fault was tried. */
-  readonly tried: Record<string, number>
-}
-
-type Fault = (ground: Ground, choices: Choices) => unknown
+type Fault = (stage: Stage, choices: Choices) => unknown
 
 type Choice = readonly [name: string, weight: number, fault: Fault]
 
@@ -28,13 +14,19 @@ const FAULTS: readonly Choice[] = [
     ({ application, tried }) => void application.dropReplyTo('COMMIT').then(() => count(tried, COMMITS_WITHOUT_REPLY)),
   ],
   ['COMMITs lost', 4, ({ application }) => void application.dropRequest('COMMIT')],
-  ['replies to completions lost', 3, ({ application }) => void application.dropReplyTo(IN_STATEMENT.completion)],
-  ['replies to commands lost', 3, ({ commands }, choices) => void commands.dropReplyTo(choices.one(COMMANDS))],
+  [
+    'replies to completions lost',
+    3,
+    ({ application, dialect }) => void application.dropReplyTo(dialect.texts.completion),
+  ],
+  ['replies to claims lost', 1, ({ commands, dialect }) => void commands.dropReplyTo(dialect.texts.claim)],
+  ['replies to commands lost', 2, (stage, choices) => void stage.commands.dropReplyTo(chooseCommand(stage, choices))],
+  ['commands torn', 2, (stage, choices) => void stage.commands.tearRequest(chooseCommand(stage, choices))],
   ['connections of commands cut', 2, ({ commands }) => commands.reset()],
   ['connections of transactions cut', 2, ({ application }) => application.reset()],
   ['connections of transactions stood still', 1, standStill],
-  ['backends looked for', 2, stopBackend],
-  ['sessions ended by the database', 2, ({ operator }) => operator.query(END_SESSIONS).catch(() => {})],
+  ['backends looked for', 2, stopSession],
+  ['sessions ended by the database', 2, ({ dialect, query }) => dialect.endSessions(query).catch(() => {})],
   [
     'services stopped',
     2,
@@ -48,41 +40,31 @@ export const COMMITS_WITHOUT_REPLY = 'COMMITs without a reply'
 export const STOPPED_BACKENDS = 'backends in a transaction stopped'
 /** Of the faults. */
 export const NAMES = FAULTS.map(([name]) => name)
-const COMMANDS = [IN_STATEMENT.begin, IN_STATEMENT.renew, IN_STATEMENT.update] as const
-const END_SESSIONS = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND random() < 0.3`
+const MOST_LOOKS = 25
+/** InnoDB shows the same again to whoever looks more often than each 100 ms. */
+const LOOK_MS = 120
 
-const IN_TRANSACTION = `SELECT pid FROM pg_stat_activity
-  WHERE state = 'idle in transaction' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1`
-const MOST_LOOKS = 100
+function chooseCommand({ dialect: { texts } }: Stage, choices: Choices): string {
+  return choices.one([texts.renew, texts.update])
+}
 
 /** Nothing passes for a while, and no connection ends meanwhile. */
-async function standStill({ application }: Ground, choices: Choices): Promise<void> {
+async function standStill({ application }: Stage, choices: Choices): Promise<void> {
   application.freeze()
   await pause(choices.between(500, 3_000))
   application.heal()
 }
 
-/** SIGSTOP, and SIGCONT after a while, to the backend of a session that is in a transaction. */
-async function stopBackend({ operator, tried }: Ground, choices: Choices): Promise<void> {
+/** For a while. */
+async function stopSession({ dialect, database, query, tried }: Stage, choices: Choices): Promise<void> {
   for (let look = 0; look < MOST_LOOKS; look++) {
-    const { rows } = await operator.query(IN_TRANSACTION).catch(() => ({ rows: [] }))
-    if (rows.length > 0 && signal(rows[0].pid, 'SIGSTOP')) {
+    const goOn = await dialect.stopSession(query, database).catch(() => null)
+    if (goOn !== null) {
       count(tried, STOPPED_BACKENDS)
       await pause(choices.between(500, 3_000))
-      signal(rows[0].pid, 'SIGCONT')
-      return
+      return goOn()
     }
-    await pause(10)
-  }
-}
-
-/** `false`: it has ended meanwhile. */
-function signal(pid: number, name: NodeJS.Signals): boolean {
-  try {
-    return process.kill(pid, name)
-  } catch {
-    return false
+    await pause(LOOK_MS)
   }
 }
 
@@ -92,7 +74,7 @@ export interface Strikes {
 }
 
 /** One fault after the other, until it is stopped. Each comes once before any comes twice. */
-export function strike(ground: Ground, choices: Choices): Strikes {
+export function strike(stage: Stage, choices: Choices): Strikes {
   let isOver = false
   const total = FAULTS.reduce((sum, [, weight]) => sum + weight, 0)
   const first = choices.shuffled(FAULTS)
@@ -109,12 +91,12 @@ export function strike(ground: Ground, choices: Choices): Strikes {
   const done = (async () => {
     while (!isOver) {
       const [name, , fault] = next()
-      count(ground.tried, name)
-      await fault(ground, choices)
+      count(stage.tried, name)
+      await fault(stage, choices)
       await pause(choices.between(20, 250))
     }
-    ground.application.disarm()
-    ground.commands.disarm()
+    stage.application.disarm()
+    stage.commands.disarm()
   })()
   return {
     haveAllStruck: () => first.length === 0,

@@ -1,3 +1,5 @@
+import type { DialectName } from './dialect.js'
+
 /** What a client asks for: the same each time that it sends its key. */
 export interface Order {
   /** Whether it commits a reservation first. */
@@ -33,13 +35,14 @@ export type Way = 'plain' | (typeof MISTAKES)[number]
 export const MISTAKES = ['tries again', 'lets go', 'writes nothing', 'answers before BEGIN', 'step inside'] as const
 
 export interface ServiceSettings {
+  readonly dialect: DialectName
   /** Of the database, by a way that may lose what it likes. */
-  readonly commandsUrl: string
-  readonly applicationUrl: string
-  /** The same through a pooler. */
-  readonly pooledUrl: string
+  readonly commandsUri: string
+  readonly applicationUri: string
+  /** The same through a pooler, if there is one. */
+  readonly pooledUri: string | undefined
   /** To write down what happens, whatever befalls the others. */
-  readonly journalUrl: string
+  readonly journalUri: string
   readonly sealingKey: string
 }
 
@@ -48,6 +51,9 @@ export const CLAIMS_NOTHING = 'x-claims-nothing'
 
 /** A header: through a pooler, which gives a connection of the database to a client for one transaction. */
 export const THROUGH_POOLER = 'x-through-pooler'
+
+/** A header: a transaction is open on each connection of the store's pool. */
+export const COMMITS_NOTHING = 'x-commits-nothing'
 
 /** A header: what the handler does in a scene. */
 export const ACT = 'x-act'

@@ -6,46 +6,24 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import express from 'express'
 import { type IdempotencyContext, idempotency, singleTenant } from 'once-per-key'
-import { PostgresStore } from 'once-per-key/postgres'
 import { sealed } from 'once-per-key/sealed'
-import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { answerBeats } from '../limits/pulse.js'
-import { actor, type Effects } from './acts.js'
-import { CLAIMS_NOTHING, LEASE_MS, type Order, type ServiceSettings, THROUGH_POOLER } from './order.js'
+import { createActor } from './acts.js'
+import { DIALECTS, type TransactionOptions, type TransactionStore, type Tx } from './dialect.js'
+import { CLAIMS_NOTHING, COMMITS_NOTHING, LEASE_MS, type Order, type ServiceSettings, THROUGH_POOLER } from './order.js'
 
 answerBeats()
-const { commandsUrl, applicationUrl, pooledUrl, journalUrl, sealingKey }: ServiceSettings = JSON.parse(
-  process.argv[2] ?? '',
-)
-const application = open({ connectionString: applicationUrl, max: 8 })
-const commands = open({ connectionString: commandsUrl, max: 3 })
-const journal = open({ connectionString: journalUrl, max: 4, options: '-c synchronous_commit=on' })
-const store = new PostgresStore({ pool: commands, transactions: application, sweeps: false })
-const pooledApplication = open({ connectionString: pooledUrl, max: 8 })
-const pooled = new PostgresStore({ pool: pooledApplication, transactions: pooledApplication, sweeps: false })
-const hasty = new PostgresStore({
-  pool: commands,
-  sweeps: false,
-  transactions: { run: (tx: PoolClient, { text, values }) => tx.query(text, [...values]), transaction: openHastily },
-})
-
-const effects: Effects<PoolClient> = {
-  transaction: (run, work, isolation) => store.transaction(run, work, isolation === null ? undefined : { isolation }),
-  async seen({ key }) {
-    const { rows } = await application.query('SELECT id AS seen FROM effects WHERE key = $1', [key])
-    return rows[0]?.seen ?? null
-  },
-  async write(tx, { key, attempt }) {
-    const id = randomUUID()
-    await (tx ?? application).query('INSERT INTO effects VALUES ($1, $2, $3, NULL)', [key, id, attempt])
-    return id
-  },
-  takeOver: (tx, { key, attempt }) => tx.query('UPDATE effects SET attempt = $2 WHERE key = $1', [key, attempt]),
-  commit: async (tx) => {
-    await tx.query('COMMIT')
-    await tx.query('BEGIN')
-  },
-}
+const given: ServiceSettings = JSON.parse(process.argv[2] ?? '')
+const dialect = await DIALECTS[given.dialect]()
+const { open, createStore, query, firsts } = dialect
+const application = open(given.applicationUri, 8, firsts.application)
+const commands = open(given.commandsUri, 3)
+const journal = open(given.journalUri, 4, firsts.journal)
+const store = createStore(commands, application)
+const hasty = createStore(commands, { run: dialect.run, transaction: openHastily })
+const EFFECT = 'INSERT INTO effects (name, id, attempt, called) VALUES (?, ?, ?, ?)'
+const CALL = 'INSERT INTO calls (name, id, attempt, told) VALUES (?, ?, ?, ?)'
+const careless = createStore(open(given.commandsUri, 3, 'BEGIN'), application)
 
 const settings = {
   scope: singleTenant,
@@ -55,11 +33,13 @@ const settings = {
   storeTimeoutMs: LEASE_MS / 4,
 } as const
 // An answer that is not sealed is replayed, so that clients come to their end, and the look into the database finds it.
-const sealedStore = sealed(store, { keys: [sealingKey], unsealedMayBeReplayed: true })
+const sealedStore = sealed(store, { keys: [given.sealingKey], unsealedMayBeReplayed: true })
 const app = express()
-const [directly, throughPooler] = [waysOf(store), waysOf(pooled)]
-app.post('/effects', express.json(), inOneOfFourWays, haveEffect)
-app.post('/scenes', express.json(), inOneOfFourWays, actor(effects))
+const directly = createWays(store)
+const throughPooler = given.pooledUri === undefined ? directly : createPooledWays(given.pooledUri)
+const committingNothing = idempotency({ ...settings, store: careless })
+app.post('/effects', express.json(), protectInOneWay, haveEffect)
+app.post('/scenes', express.json(), protectInOneWay, createActor(dialect, application, store))
 app.post('/mistakes', express.json(), idempotency({ ...settings, store: hasty }), haveEffectAfterMistake)
 const patient = { ...settings, maxRunMs: 60 * LEASE_MS }
 app.post('/effects/patient', express.json(), idempotency({ ...patient, store }), haveEffect)
@@ -70,27 +50,33 @@ app.use((_error: unknown, _req: express.Request, res: express.Response, next: ex
   else res.status(500).end()
 })
 
-function waysOf(store: PostgresStore<Pool>) {
+function createWays(store: TransactionStore) {
   const claiming = idempotency({ ...settings, store })
-  return { claiming, claimingNothing: idempotency({ ...settings, store, effects: 'in-transaction' }) }
+  return { store, claiming, claimingNothing: idempotency({ ...settings, store, effects: 'in-transaction' }) }
+}
+
+function createPooledWays(uri: string) {
+  const pooled = open(uri, 8)
+  return createWays(createStore(pooled, pooled))
+}
+
+function waysOf(req: express.Request): typeof directly {
+  return req.get(THROUGH_POOLER) === undefined ? directly : throughPooler
 }
 
 /** All serve the same keys. */
-function inOneOfFourWays(req: express.Request, res: express.Response, next: express.NextFunction): void {
-  const { claiming, claimingNothing } = req.get(THROUGH_POOLER) === undefined ? directly : throughPooler
-  const protection = req.get(CLAIMS_NOTHING) === undefined ? claiming : claimingNothing
-  protection(req, res, next)
-}
-
-function storeOf(req: express.Request): typeof store {
-  return req.get(THROUGH_POOLER) === undefined ? store : pooled
+function protectInOneWay(req: express.Request, res: express.Response, next: express.NextFunction): void {
+  const { claiming, claimingNothing } = waysOf(req)
+  if (req.get(COMMITS_NOTHING) !== undefined) committingNothing(req, res, next)
+  else if (req.get(CLAIMS_NOTHING) !== undefined) claimingNothing(req, res, next)
+  else claiming(req, res, next)
 }
 
 async function haveEffect(req: express.Request, res: express.Response): Promise<void> {
   const run = runOf(req)
   const order: Order = req.body
   const { reserves, calls, thinksMs, isolation } = order
-  const store = storeOf(req)
+  const { store } = waysOf(req)
   const reserved = () => store.step(run, 'reserve', (tx) => reserve(tx, run))
   // What became of a COMMIT without a reply, the same attempt asks again.
   if (reserves) await reserved().catch(reserved)
@@ -117,7 +103,7 @@ async function haveEffectAfterMistake(req: express.Request, res: express.Respons
   }
   if (way === 'writes nothing') {
     const isCommitted = hasty.transaction(run, async (tx) => {
-      await tx.query('UPDATE effects SET attempt = attempt WHERE key IS NULL')
+      await query(tx, dialect.writesNothingSql)
       res.status(201).json({ id: randomUUID() })
       return true
     })
@@ -134,22 +120,22 @@ async function haveEffectAfterMistake(req: express.Request, res: express.Respons
 async function callSomebody(run: IdempotencyContext): Promise<string> {
   const { id } = await run.step('call', async ({ previousOutcome }) => {
     const id = randomUUID()
-    await journal.query('INSERT INTO calls VALUES ($1, $2, $3, $4)', [run.key, id, run.attempt, previousOutcome])
+    await query(journal, CALL, [run.key, id, run.attempt, previousOutcome])
     return { id }
   })
   return id
 }
 
 /** It must be refused: its command would wait for the row that this transaction has locked. */
-async function takeStepInside(tx: PoolClient, run: IdempotencyContext): Promise<string> {
+async function takeStepInside(tx: Tx, run: IdempotencyContext): Promise<string> {
   const code = await run
     .step('inside', () => 1)
     .then(
       () => 'none',
       (error) => error.code,
     )
-  await tx.query('SELECT 1') // Otherwise the transaction may be over, and then a step is none inside it.
-  await journal.query('INSERT INTO inside VALUES ($1, $2)', [run.key, code])
+  await query(tx, 'SELECT 1') // Otherwise the transaction may be over, and then a step is none inside it.
+  await query(journal, 'INSERT INTO inside (name, code) VALUES (?, ?)', [run.key, code])
   return code
 }
 
@@ -168,18 +154,18 @@ function workOf(
   call: string | null,
   limit?: AbortController,
 ) {
-  return async (tx: PoolClient): Promise<void> => {
+  return async (tx: Tx): Promise<void> => {
     const id = randomUUID()
-    if (staysOpen) await tx.query('SET LOCAL idle_in_transaction_session_timeout = 0')
-    await tx.query('INSERT INTO effects VALUES ($1, $2, $3, $4)', [run.key, id, run.attempt, call])
+    if (staysOpen && dialect.staysOpenSql !== undefined) await query(tx, dialect.staysOpenSql)
+    await query(tx, EFFECT, [run.key, id, run.attempt, call])
     limit?.abort(new Error('The transaction took too long.'))
     await pause(pauseMs)
     res.status(201).json({ id })
   }
 }
 
-async function reserve(tx: PoolClient, { key }: IdempotencyContext): Promise<void> {
-  await tx.query('INSERT INTO reservations VALUES ($1)', [key])
+async function reserve(tx: Tx, { key }: IdempotencyContext): Promise<void> {
+  await query(tx, 'INSERT INTO reservations (name) VALUES (?)', [key])
 }
 
 function runOf(req: express.Request): IdempotencyContext {
@@ -187,30 +173,24 @@ function runOf(req: express.Request): IdempotencyContext {
   return req.idempotency
 }
 
-interface Opening {
-  /** Behind this a connection is free. */
-  readonly behind?: Promise<unknown>
-  readonly limit?: AbortSignal
-}
-
 /** Does not wait for the work when the limit is reached: the connection is closed, and with it the transaction is rolled back. */
-async function openHastily(work: (tx: PoolClient) => Promise<void>, { behind, limit }: Opening = {}): Promise<void> {
+async function openHastily(work: (tx: Tx) => Promise<void>, { behind, limit }: TransactionOptions = {}): Promise<void> {
   await behind
-  const tx = await application.connect()
+  const tx = await dialect.connect(application)
   tx.on('error', ignore)
   let isGood = false
   try {
-    await tx.query('BEGIN')
-    await Promise.race([work(tx), ...(limit === undefined ? [] : [rejectionOf(limit)])])
-    await tx.query('COMMIT')
+    await query(tx, 'BEGIN')
+    await Promise.race([work(tx), ...(limit === undefined ? [] : [rejectAt(limit)])])
+    await query(tx, 'COMMIT')
     isGood = true
   } finally {
     if (isGood) tx.off('error', ignore)
-    tx.release(!isGood)
+    dialect.release(tx, isGood)
   }
 }
 
-function rejectionOf(limit: AbortSignal): Promise<never> {
+function rejectAt(limit: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     limit.addEventListener('abort', () => reject(limit.reason))
   })
@@ -223,7 +203,3 @@ const server = createServer(app).listen(0, '127.0.0.1', () => {
 })
 // Whoever started it has gone.
 process.once('disconnect', () => process.exit(1))
-
-function open(config: PoolConfig): Pool {
-  return new Pool({ connectionTimeoutMillis: LEASE_MS / 4, ...config }).on('error', () => {})
-}

@@ -1,25 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Pool } from 'pg'
-import { IN_STATEMENT } from '../../../test/support/postgres-statements.js'
-import type { Told } from './clients.js'
-import { MOST_TRIES, playScenes, type Scene, type Stage, untilHeld } from './scenery.js'
+import { MOST_TRIES, type Scene, untilHeld } from './scenery.js'
 
 /** Duplicates of a key whose transaction is open. */
 const DUPLICATES = 12
-
-interface OnPostgres extends Stage {
-  readonly operator: Pool
-}
+/** InnoDB shows the same again to whoever asks more often than each 100 ms. */
+const WAITING_IS_OLD_MS = 150
 
 /**
- * Orders whose transactions take their keys, one scene after the other: two requests meet at each place where the key must not be
- * taken twice, or an answer not be believed. Which of them comes when is decided by holding their statements back.
+ * Orders whose transactions take their keys: two requests meet at each place where the key must not be taken twice, or an answer not be
+ * believed. Which of them comes when is decided by holding their statements back.
  */
-export function playUnclaimedScenes(stage: OnPostgres): Promise<ReadonlyMap<string, Told>> {
-  return playScenes(stage, SCENES)
-}
-
-const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
+export const UNCLAIMED_SCENES: Readonly<Record<string, Scene>> = {
   /** A retry reads the effect of its own first attempt, and declines; the first attempt has succeeded. */
   async 'reads-its-own-effect'(scenery) {
     const { application } = scenery.stage
@@ -34,9 +25,9 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
 
   /** A retry declines while the first attempt is about to commit. */
   async 'declines-beside-a-commit'(scenery) {
-    const { commands, application } = scenery.stage
-    const retry = await untilHeld(IN_STATEMENT.fence, commands, () => scenery.ask(1, { act: 'declines' }))
-    const first = await untilHeld(IN_STATEMENT.finish, application, () => scenery.ask(0))
+    const { commands, application, dialect } = scenery.stage
+    const retry = await untilHeld(dialect.texts.fence, commands, () => scenery.ask(1, { act: 'declines' }))
+    const first = await untilHeld(dialect.texts.finish, application, () => scenery.ask(0))
     retry.sendOn()
     await pause(50)
     first.sendOn()
@@ -48,7 +39,8 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
 
   /** A retry declines, and the first attempt has committed by the time that the retry looks once more. */
   async 'declines-behind-a-commit'(scenery) {
-    const retry = await untilHeld(IN_STATEMENT.fence, scenery.stage.commands, () => scenery.ask(1, { act: 'declines' }))
+    const { commands, dialect } = scenery.stage
+    const retry = await untilHeld(dialect.texts.fence, commands, () => scenery.ask(1, { act: 'declines' }))
     const { id } = await scenery.ask(0)
     retry.sendOn()
     const { status } = await retry.answer
@@ -67,11 +59,10 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
 
   /** The record has expired, and nothing has swept it away. */
   async 'comes-after-the-retention'(scenery) {
-    const { operator } = scenery.stage
-    const name = `single-tenant:${scenery.key}`
+    const { dialect, query } = scenery.stage
     await scenery.askUntilTold()
-    await operator.query('UPDATE once_per_key.records SET expires_at = 1 WHERE name = $1', [name])
-    await operator.query('DELETE FROM effects WHERE key = $1', [scenery.key])
+    await query(dialect.expireSql, [scenery.record])
+    await query('DELETE FROM effects WHERE name = ?', [scenery.key])
     scenery.forget()
     await scenery.askUntilTold()
     return true
@@ -79,10 +70,10 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
 
   /** Between its look and its transaction another attempt has claimed the key, acted, and failed. */
   async 'has-looked-before-another'(scenery) {
-    const { application } = scenery.stage
+    const { application, dialect } = scenery.stage
     const isolation = 'repeatable read'
     await scenery.ask(0, { act: 'declines', claims: true, isolation })
-    const late = await untilHeld(IN_STATEMENT.enter, application, () => scenery.ask(1, { isolation }))
+    const late = await untilHeld(dialect.texts.mark, application, () => scenery.ask(1, { isolation }))
     const other = await scenery.ask(0, { act: 'acts outside and breaks', claims: true, isolation })
     late.sendOn()
     const { status } = await late.answer
@@ -92,35 +83,49 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
 
   /** Its COMMIT is lost, and another attempt has succeeded by the time that it asks. */
   async 'asks-after-a-lost-commit'(scenery) {
-    const { commands, application } = scenery.stage
-    const lost = application.dropRequest(IN_STATEMENT.finish)
-    const first = await untilHeld(IN_STATEMENT.fence, commands, () => scenery.ask(0))
-    await lost
+    const { commands, application, dialect } = scenery.stage
+    const lost = application.dropRequest(dialect.texts.commit)
+    const first = scenery.ask(0)
+    const asking = lost.then(() => commands.hold(dialect.texts.fence))
+    const sendOn = await Promise.race([asking, first.then(() => null)])
+    application.disarm()
+    commands.disarm()
     await scenery.askUntilTold()
-    first.sendOn()
-    await first.answer
-    return true
+    sendOn?.()
+    await first
+    return sendOn !== null
   },
 
   /** The transaction that completes the record is not the one that has taken the key. */
   async 'ends-its-transaction-itself'(scenery) {
     const { status } = await scenery.ask(0, { act: 'commits itself' })
     scenery.expect('S3', status !== 201, 'a transaction that has not taken the key completes its record')
+    if (!scenery.stage.dialect.keepsKeysOfCommits) await scenery.askUntilTold()
+    return true
+  },
+
+  /** It has no effect, or has it elsewhere. */
+  async 'writes-nothing'(scenery) {
+    const { status } = await scenery.ask(0, { act: 'writes nothing' })
+    scenery.expect('S3', status !== 201, 'a transaction in which nothing was written completes a record')
     await scenery.askUntilTold()
     return true
   },
 
-  /** Duplicates of a key whose transaction is open give their connections back before they wait. */
-  async 'waits-without-a-connection'(scenery) {
-    const { application, operator } = scenery.stage
-    const first = await untilHeld(IN_STATEMENT.finish, application, () => scenery.ask(0))
+  /** Duplicates of a key whose transaction is open wait for no lock, and give their connections back before they wait. */
+  async 'waits-for-no-lock'(scenery) {
+    const { application, dialect, query } = scenery.stage
+    const first = await untilHeld(dialect.texts.finish, application, () => scenery.ask(0))
     let areOver = false
     const duplicates = Promise.all(Array.from({ length: DUPLICATES }, () => scenery.ask(1))).finally(() => {
       areOver = true
     })
     let waiting = 0
-    while (!areOver) waiting = Math.max(waiting, (await operator.query(WAITING)).rows[0].sessions)
-    scenery.expect('L1', waiting === 0, `${waiting} sessions of duplicates wait inside their transactions`)
+    while (!areOver) {
+      waiting = Math.max(waiting, Number((await query(dialect.waitingSql))[0].number))
+      await pause(WAITING_IS_OLD_MS)
+    }
+    scenery.expect('L1', waiting === 0, `${waiting} duplicates wait for a lock inside their transactions`)
     first.sendOn()
     await Promise.all([first.answer, duplicates])
     await scenery.askUntilTold()
@@ -129,10 +134,10 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
 
   /** Two strangers, each in a serializable transaction, do not abort each other. */
   async 'meets-a-stranger'(scenery) {
-    const { application } = scenery.stage
+    const { application, dialect } = scenery.stage
     const [isolation, stranger] = ['serializable', `${scenery.key}-stranger`] as const
-    const first = await untilHeld(IN_STATEMENT.finish, application, () => scenery.ask(0, { isolation }))
-    const second = await untilHeld(IN_STATEMENT.finish, application, () => scenery.ask(1, { isolation }, stranger))
+    const first = await untilHeld(dialect.texts.finish, application, () => scenery.ask(0, { isolation }))
+    const second = await untilHeld(dialect.texts.finish, application, () => scenery.ask(1, { isolation }, stranger))
     first.sendOn()
     const { id } = await first.answer
     second.sendOn()
@@ -144,6 +149,18 @@ const SCENES: Readonly<Record<string, Scene<OnPostgres>>> = {
     await scenery.askUntilTold({ isolation }, stranger)
     return haveBoth
   },
-}
 
-const WAITING = "SELECT count(*)::int AS sessions FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+  /** A transaction that is about to take its key locks nothing of another one. */
+  async 'lets-a-stranger-pass'(scenery) {
+    const { application, dialect } = scenery.stage
+    const stranger = `${scenery.key}-stranger`
+    const first = await untilHeld(dialect.texts.take, application, () => scenery.ask(0))
+    const { id } = await scenery.ask(1, {}, stranger)
+    first.sendOn()
+    const { id: own } = await first.answer
+    scenery.expect('L1', id !== null, 'a stranger waits for a transaction that has not taken its key yet')
+    await scenery.askUntilTold()
+    await scenery.askUntilTold({}, stranger)
+    return own !== null
+  },
+}

@@ -1,7 +1,5 @@
 import { mutants as chaos } from '../chaos/process-mutants.js'
-import { mutants as commit } from '../commit/transaction-mutants.js'
-import { mutants as unclaimed } from '../commit/unclaimed-mutants.js'
-import { mutants as commitMySql } from '../commit-mysql/mysql-mutants.js'
+import { mutants as commit } from '../commit/commit-mutants.js'
 import { mutants as explore } from '../explore/interleaving-mutants.js'
 import { mutants as fuzz } from '../fuzz/http-mutants.js'
 import { mutants as model } from '../model/store-mutants.js'
@@ -28,6 +26,4 @@ export const MUTANTS: readonly Mutant[] = [
   ...chaos,
   ...races,
   ...commit,
-  ...unclaimed,
-  ...commitMySql,
 ]

@@ -13,4 +13,6 @@ export interface Mutant {
   readonly check: Check
   /** How much of the layer finds it, where that is not what usually does. */
   readonly scale?: number
+  /** Of the databases that the layer goes over, the only one that is tried. */
+  readonly on?: string
 }

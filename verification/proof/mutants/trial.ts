@@ -23,7 +23,6 @@ const SCALES: Readonly<Record<LayerName, number>> = {
   chaos: 0.05,
   races: 0.01,
   commit: 0.02,
-  'commit-mysql': 0.02,
 }
 
 /** `once`: it is enough that the check that it was planted for finds it; who else would, is not asked. */
@@ -32,7 +31,7 @@ export async function tryMutant(mutant: Mutant, pattern: Tree, seed: number, onc
   try {
     tree = await plantedTree(mutant, pattern)
     const { violations } = await runLayer(
-      { layer: mutant.layer, scale: mutant.scale ?? SCALES[mutant.layer], seed, ...(once && { until: mutant.check }) },
+      { ...mutant, scale: mutant.scale ?? SCALES[mutant.layer], seed, until: once ? mutant.check : undefined },
       tree.root,
     )
     return { mutant, foundBy: violations.map(({ check }) => check).sort(byNumber) }
