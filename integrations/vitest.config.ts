@@ -36,6 +36,7 @@ const wider: Plugin = {
 /** Suites of the root that run here once more, with more versions of what they try, or with another driver. */
 const SUITES = [
   'test/adapters/redis/{clients,eviction-policy,histories,redis-store,store-laws}.test.ts',
+  'test/adapters/sql/{histories,store-laws}.test.ts',
   'test/adapters/sqlite/**/*.test.ts',
   'test/bindings/suite/**/*.test.ts',
   'test/command/command.test.ts',

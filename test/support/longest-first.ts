@@ -6,7 +6,7 @@ const LONGEST = [
   'verification/cost/budgets.test.ts',
   'verification/proof/proof.test.ts',
   'verification/proof/mutants/compiler.test.ts',
-  'test/adapters/postgres/store-laws.test.ts',
+  'test/adapters/sql/store-laws.test.ts',
   'test/adapters/sealed/store-laws.test.ts',
   'test/command/command.test.ts',
 ]
