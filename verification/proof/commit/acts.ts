@@ -8,7 +8,11 @@ import { ACT, type Act } from './order.js'
  * Does what a request of a scene asks for. Whoever is told that the outcome is unknown looks for the effect first, and answers with
  * that.
  */
-export function createActor({ query }: Dialect, application: Pool, store: TransactionStore) {
+export function createActor(
+  { query }: Dialect,
+  application: Pool,
+  storeOf: (req: express.Request) => TransactionStore,
+) {
   /** Read outside of any transaction, as a balance often is. */
   async function findSeen({ key }: IdempotencyContext): Promise<string | null> {
     const [row] = await query(application, 'SELECT id AS seen FROM effects WHERE name = ?', [key])
@@ -44,6 +48,10 @@ export function createActor({ query }: Dialect, application: Pool, store: Transa
       await query(tx, 'UPDATE effects SET attempt = ? WHERE name = ?', [run.attempt, run.key])
       answer(found)
     }
-    await store.transaction(run, work, req.body.isolation === null ? undefined : { isolation: req.body.isolation })
+    await storeOf(req).transaction(
+      run,
+      work,
+      req.body.isolation === null ? undefined : { isolation: req.body.isolation },
+    )
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Choices } from '../chaos/choices.js'
-import { CLAIMS_NOTHING, type Order, THROUGH_POOLER } from './order.js'
+import { CLAIMS_NOTHING, CLIENT, type Order } from './order.js'
 import type { Services } from './services.js'
 
 /** What the clients of one key were told: the ids of the effects that they saw, and how many gave up. */
@@ -45,7 +45,7 @@ export async function placeOrder(
       if (claimsNothing && isPooled) told.pooled++
       const headers = {
         ...(claimsNothing && { [CLAIMS_NOTHING]: 'yes' }),
-        ...(isPooled && { [THROUGH_POOLER]: 'yes' }),
+        ...(isPooled && { [CLIENT]: 'pooled' }),
       }
       const reply = await send(port, toPath(order), key, order, headers, AbortSignal.timeout(patienceMs))
       if (reply.status === 0) told.aborted++

@@ -2,9 +2,11 @@ import { createPool, type Pool, type PoolConnection, type RowDataPacket } from '
 import { MySqlStore } from 'once-per-key/mysql'
 import { startMariaDb } from '../../../test/support/mariadb-server.js'
 import type { Dialect, Transactions } from './dialect.js'
-import { COMMITS_NOTHING, LEASE_MS } from './order.js'
+import { LEASE_MS } from './order.js'
 import { untilHeld } from './scenery.js'
 
+/** By the primary key: without an index all rows would be locked. */
+const IS_NAMED = 'id = UNHEX(SHA2(?, 256))'
 const COMPLETED = "state = _binary'completed'"
 
 export const mysql: Dialect = {
@@ -44,7 +46,7 @@ export const mysql: Dialect = {
   },
   recordsSql: `SELECT SUBSTRING_INDEX(CONVERT(name USING utf8mb4), ':', -1) AS name, CONVERT(state USING utf8mb4) AS state,
     attempt, status, body FROM once_per_key_records`,
-  expireSql: 'UPDATE once_per_key_records SET expires_at = 1 WHERE name = ?',
+  expireSql: `UPDATE once_per_key_records SET expires_at = 1 WHERE ${IS_NAMED}`,
   waitingSql: "SELECT COUNT(*) AS number FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
   writesNothingSql: 'SELECT 1', // An UPDATE that finds nothing counts as a write.
   keepsKeysOfCommits: true,
@@ -65,14 +67,14 @@ export const mysql: Dialect = {
   },
 
   scenes: {
-    /** A time-out has rolled its transaction back, and the lock is gone before it asks again. */
+    /** A time-out has rolled its transaction back, and the lock is gone before it asks again: its client commits each statement by itself. */
     async 'is-rolled-back-by-a-time-out'(scenery) {
       const { application, commands, operator, query } = scenery.stage
       await scenery.ask(0, { act: 'declines', claims: true })
-      const late = await untilHeld(mysql.texts.fence, application, () => scenery.ask(1))
+      const late = await untilHeld(mysql.texts.fence, application, () => scenery.ask(1, { client: 'hasty' }))
       const other = await mysql.connect(operator)
       await mysql.query(other, 'START TRANSACTION')
-      await mysql.query(other, 'SELECT 1 FROM once_per_key_records WHERE name = ? FOR UPDATE', [scenery.record])
+      await mysql.query(other, `SELECT 1 FROM once_per_key_records WHERE ${IS_NAMED} FOR UPDATE`, [scenery.record])
       const asking = commands.hold(mysql.texts.fence)
       late.sendOn()
       const sendOn = await Promise.race([asking, late.answer.then(() => null)])
@@ -89,8 +91,7 @@ export const mysql: Dialect = {
 
     /** The application has left a transaction open on a connection of the store, in which a command would be rolled back. */
     async 'commits-no-command'(scenery) {
-      const headers = { [COMMITS_NOTHING]: 'yes' }
-      const { status } = await scenery.ask(0, { act: 'acts outside', claims: true, headers })
+      const { status } = await scenery.ask(0, { act: 'acts outside', claims: true, client: 'careless' })
       scenery.expect('S3', status !== 201, 'a success whose record was not committed is sent')
       scenery.forget()
       return true

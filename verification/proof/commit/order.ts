@@ -49,11 +49,15 @@ export interface ServiceSettings {
 /** A header: nothing is claimed, and the transaction takes the key. */
 export const CLAIMS_NOTHING = 'x-claims-nothing'
 
-/** A header: through a pooler, which gives a connection of the database to a client for one transaction. */
-export const THROUGH_POOLER = 'x-through-pooler'
+/** A header: how the service uses the database, other than usual. */
+export const CLIENT = 'x-client'
 
-/** A header: a transaction is open on each connection of the store's pool. */
-export const COMMITS_NOTHING = 'x-commits-nothing'
+/**
+ * - `pooled`: through a pooler, which gives a connection of the database to a client for one transaction.
+ * - `hasty`: a client that does not wait for the work of a transaction when its limit is reached.
+ * - `careless`: a transaction is open on each connection of the store's pool.
+ */
+export type ClientName = 'usual' | 'pooled' | 'hasty' | 'careless'
 
 /** A header: what the handler does in a scene. */
 export const ACT = 'x-act'

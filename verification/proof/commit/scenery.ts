@@ -5,7 +5,7 @@ import type { Findings } from '../layer.js'
 import { beatsIn, Late } from '../limits/pulse.js'
 import { createTold, type Reply, send, type Told, toPath } from './clients.js'
 import type { Dialect, Pool, Query, Server } from './dialect.js'
-import { ACT, type Act, CLAIMS_NOTHING, LEASE_MS, type Order } from './order.js'
+import { ACT, type Act, CLAIMS_NOTHING, CLIENT, type ClientName, LEASE_MS, type Order } from './order.js'
 import type { Services } from './services.js'
 
 /** Several times as long as a statement may take, less than a connection may be silent, and a fraction of a patient run's time. */
@@ -37,7 +37,8 @@ interface Request {
   /** Whether the request claims its key, as another process may, while the others claim nothing. */
   readonly claims?: boolean
   readonly isolation?: 'repeatable read' | 'serializable'
-  readonly headers?: Readonly<Record<string, string>>
+  /** How the service uses the database. */
+  readonly client?: ClientName
   /** Its process is killed meanwhile. */
   readonly dies?: boolean
 }
@@ -86,7 +87,14 @@ export class Scenery {
 
   /** The id of a success counts as what the clients of the key were told. */
   async ask(service: 0 | 1, request: Request = {}, key = this.key): Promise<Reply> {
-    const { act = 'acts', order, claims = order !== undefined, isolation = null, headers, dies = false } = request
+    const {
+      act = 'acts',
+      order,
+      claims = order !== undefined,
+      isolation = null,
+      client = 'usual',
+      dies = false,
+    } = request
     const told = this.#told.get(key) ?? createTold()
     this.#told.set(key, told)
     const { services } = this.stage
@@ -96,7 +104,7 @@ export class Scenery {
       order === undefined ? 'scenes' : toPath(order),
       key,
       order ?? { isolation },
-      { [ACT]: act, ...(!claims && { [CLAIMS_NOTHING]: 'yes' }), ...headers },
+      { [ACT]: act, [CLIENT]: client, ...(!claims && { [CLAIMS_NOTHING]: 'yes' }) },
       leaving.signal,
     )
     const reply = await services

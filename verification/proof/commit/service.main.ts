@@ -10,7 +10,7 @@ import { sealed } from 'once-per-key/sealed'
 import { answerBeats } from '../limits/pulse.js'
 import { createActor } from './acts.js'
 import { DIALECTS, type TransactionOptions, type TransactionStore, type Tx } from './dialect.js'
-import { CLAIMS_NOTHING, COMMITS_NOTHING, LEASE_MS, type Order, type ServiceSettings, THROUGH_POOLER } from './order.js'
+import { CLAIMS_NOTHING, CLIENT, type ClientName, LEASE_MS, type Order, type ServiceSettings } from './order.js'
 
 answerBeats()
 const given: ServiceSettings = JSON.parse(process.argv[2] ?? '')
@@ -24,6 +24,7 @@ const hasty = createStore(commands, { run: dialect.run, transaction: openHastily
 const EFFECT = 'INSERT INTO effects (name, id, attempt, called) VALUES (?, ?, ?, ?)'
 const CALL = 'INSERT INTO calls (name, id, attempt, told) VALUES (?, ?, ?, ?)'
 const careless = createStore(open(given.commandsUri, 3, 'BEGIN'), application)
+const pooled = given.pooledUri === undefined ? store : createPooledStore(given.pooledUri)
 
 const settings = {
   scope: singleTenant,
@@ -35,11 +36,19 @@ const settings = {
 // An answer that is not sealed is replayed, so that clients come to their end, and the look into the database finds it.
 const sealedStore = sealed(store, { keys: [given.sealingKey], unsealedMayBeReplayed: true })
 const app = express()
-const directly = createWays(store)
-const throughPooler = given.pooledUri === undefined ? directly : createPooledWays(given.pooledUri)
-const committingNothing = idempotency({ ...settings, store: careless })
-app.post('/effects', express.json(), protectInOneWay, haveEffect)
-app.post('/scenes', express.json(), protectInOneWay, createActor(dialect, application, store))
+const clients: Readonly<Record<ClientName, ReturnType<typeof createClient>>> = {
+  usual: createClient(store),
+  pooled: createClient(pooled),
+  hasty: createClient(hasty),
+  careless: createClient(careless),
+}
+app.post('/effects', express.json(), protect, haveEffect)
+app.post(
+  '/scenes',
+  express.json(),
+  protect,
+  createActor(dialect, application, (req) => clientOf(req).store),
+)
 app.post('/mistakes', express.json(), idempotency({ ...settings, store: hasty }), haveEffectAfterMistake)
 const patient = { ...settings, maxRunMs: 60 * LEASE_MS }
 app.post('/effects/patient', express.json(), idempotency({ ...patient, store }), haveEffect)
@@ -50,33 +59,32 @@ app.use((_error: unknown, _req: express.Request, res: express.Response, next: ex
   else res.status(500).end()
 })
 
-function createWays(store: TransactionStore) {
+function createPooledStore(uri: string): TransactionStore {
+  const pool = open(uri, 8)
+  return createStore(pool, pool)
+}
+
+function createClient(store: TransactionStore) {
   const claiming = idempotency({ ...settings, store })
   return { store, claiming, claimingNothing: idempotency({ ...settings, store, effects: 'in-transaction' }) }
 }
 
-function createPooledWays(uri: string) {
-  const pooled = open(uri, 8)
-  return createWays(createStore(pooled, pooled))
-}
-
-function waysOf(req: express.Request): typeof directly {
-  return req.get(THROUGH_POOLER) === undefined ? directly : throughPooler
+function clientOf(req: express.Request): (typeof clients)[ClientName] {
+  return clients[(req.get(CLIENT) ?? 'usual') as ClientName]
 }
 
 /** All serve the same keys. */
-function protectInOneWay(req: express.Request, res: express.Response, next: express.NextFunction): void {
-  const { claiming, claimingNothing } = waysOf(req)
-  if (req.get(COMMITS_NOTHING) !== undefined) committingNothing(req, res, next)
-  else if (req.get(CLAIMS_NOTHING) !== undefined) claimingNothing(req, res, next)
-  else claiming(req, res, next)
+function protect(req: express.Request, res: express.Response, next: express.NextFunction): void {
+  const { claiming, claimingNothing } = clientOf(req)
+  const protection = req.get(CLAIMS_NOTHING) === undefined ? claiming : claimingNothing
+  protection(req, res, next)
 }
 
 async function haveEffect(req: express.Request, res: express.Response): Promise<void> {
   const run = runOf(req)
   const order: Order = req.body
   const { reserves, calls, thinksMs, isolation } = order
-  const { store } = waysOf(req)
+  const { store } = clientOf(req)
   const reserved = () => store.step(run, 'reserve', (tx) => reserve(tx, run))
   // What became of a COMMIT without a reply, the same attempt asks again.
   if (reserves) await reserved().catch(reserved)
