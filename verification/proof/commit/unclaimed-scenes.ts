@@ -25,13 +25,11 @@ export const UNCLAIMED_SCENES: Readonly<Record<string, Scene>> = {
 
   /** A retry declines while the first attempt is about to commit. */
   async 'declines-beside-a-commit'(scenery) {
-    const { commands, application, dialect } = scenery.stage
-    const retry = await untilHeld(dialect.texts.fence, commands, () => scenery.ask(1, { act: 'declines' }))
+    const { application, dialect } = scenery.stage
     const first = await untilHeld(dialect.texts.finish, application, () => scenery.ask(0))
-    retry.sendOn()
-    await pause(50)
+    const { status } = await scenery.ask(1, { act: 'declines' })
     first.sendOn()
-    const [{ status }, { id }] = await Promise.all([retry.answer, first.answer])
+    const { id } = await first.answer
     if (id !== null) scenery.expect('S3', status !== 402, 'a retry is declined beside a transaction that got 201')
     await scenery.askUntilTold()
     return id !== null
