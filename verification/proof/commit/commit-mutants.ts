@@ -197,8 +197,8 @@ const ON_MYSQL: readonly Planted[] = [
   },
   {
     name: 'MySQL: a transaction takes its key from another state than it has seen',
-    find: 'if (!isSameVersion(version, taken)) throw operationTakenError()',
-    replace: 'if (version === null) throw operationTakenError()',
+    find: "else if (!isSameVersion((await this.#lock(open, key, true)).version, found.version)) return 'locked'",
+    replace: 'else Object.assign(found, await this.#lock(open, key, true))',
     check: 'S5',
   },
   {

@@ -18,6 +18,8 @@ const KEYS = 10_000
 const FEWEST_KEYS = 100
 const MOST_ROUNDS = 50
 const SERVICES = 3
+/** On a busy machine. */
+const OPERATOR_CONNECT_MS = 60_000
 const KEYS_AT_A_TIME = 24
 const UNCLAIMED = 'requests that claim nothing'
 const POOLED = 'of them through PgBouncer'
@@ -65,7 +67,7 @@ async function commitOn(name: DialectName, { scale, seed, until, progress }: Bud
   const dialect = await DIALECTS[name]()
   const choices = choicesOf(seed, `commit ${name}`)
   const database = await dialect.startServer()
-  const operator = dialect.open(database.uri, 2)
+  const operator = dialect.open(database.uri, 2, OPERATOR_CONNECT_MS)
   const query: Query = (sql, values) => dialect.query(operator, sql, values)
   await dialect.createStore(operator).migrate()
   for (const table of TABLES) await query(table)

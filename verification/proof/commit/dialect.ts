@@ -46,8 +46,8 @@ export interface Dialect {
 
   // --- its client
 
-  /** `first`: a statement for each new connection. */
-  open(uri: string, size: number, first?: string): Pool
+  /** `connectMs`: how long a connection may take to come; `first`: a statement for each new one. */
+  open(uri: string, size: number, connectMs: number, first?: string): Pool
   close(pool: Pool): Promise<unknown>
   createStore(pool: Pool, transactions?: Pool | Transactions): TransactionStore
   /** Values stand for `?`. */

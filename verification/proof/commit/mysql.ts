@@ -2,7 +2,6 @@ import { createPool, type Pool, type PoolConnection, type RowDataPacket } from '
 import { MySqlStore } from 'once-per-key/mysql'
 import { startMariaDb } from '../../../test/support/mariadb-server.js'
 import type { Dialect, Transactions } from './dialect.js'
-import { LEASE_MS } from './order.js'
 import { untilHeld } from './scenery.js'
 
 /** By the primary key: without an index all rows would be locked. */
@@ -16,8 +15,8 @@ export const mysql: Dialect = {
     return { ...server, uri: await server.createDatabase('orders') }
   },
 
-  open(uri, connectionLimit, first) {
-    const pool = createPool({ uri, connectionLimit, connectTimeout: LEASE_MS / 4 })
+  open(uri, connectionLimit, connectTimeout, first) {
+    const pool = createPool({ uri, connectionLimit, connectTimeout })
     if (first !== undefined) pool.on('connection', (connection) => void connection.query(first))
     return pool
   },

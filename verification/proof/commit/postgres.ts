@@ -6,7 +6,6 @@ import { startPostgres } from '../../../test/support/postgres-server.js'
 import { IN_STATEMENT } from '../../../test/support/postgres-statements.js'
 import { HASTY } from './claimed-scenes.js'
 import type { Dialect, Transactions } from './dialect.js'
-import { LEASE_MS } from './order.js'
 import { untilHeld } from './scenery.js'
 
 const OTHERS = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -22,8 +21,8 @@ export const postgres: Dialect = {
     return { uri: pooler.url('postgres'), close: pooler.close }
   },
 
-  open: (connectionString, max, first) =>
-    new Pool({ connectionString, max, connectionTimeoutMillis: LEASE_MS / 4 })
+  open: (connectionString, max, connectMs, first) =>
+    new Pool({ connectionString, max, connectionTimeoutMillis: connectMs })
       .on('error', () => {})
       .on('connect', (client) => void (first && client.query(first).catch(() => {}))),
   close: (pool: Pool) => pool.end(),

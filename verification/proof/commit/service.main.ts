@@ -15,7 +15,8 @@ import { CLAIMS_NOTHING, CLIENT, type ClientName, LEASE_MS, type Order, type Ser
 answerBeats()
 const given: ServiceSettings = JSON.parse(process.argv[2] ?? '')
 const dialect = await DIALECTS[given.dialect]()
-const { open, createStore, query, firsts } = dialect
+const { createStore, query, firsts } = dialect
+const open = (uri: string, size: number, first?: string) => dialect.open(uri, size, LEASE_MS / 4, first)
 const application = open(given.applicationUri, 8, firsts.application)
 const commands = open(given.commandsUri, 3)
 const journal = open(given.journalUri, 4, firsts.journal)
