@@ -7,7 +7,7 @@ const COMPLETING: readonly Planted[] = [
   {
     name: 'a stale owner completes in its transaction',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    find: 'ON CONFLICT (id) DO UPDATE SET ${set} WHERE ${OWNED}',
+    find: 'ON CONFLICT (id) DO UPDATE SET ${set} WHERE ${IS_OWNED}',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
     replace: "ON CONFLICT (id) DO UPDATE SET ${set} WHERE t.state {=} 'in-flight'",
     check: 'S6',
@@ -39,8 +39,8 @@ const COMPLETING: readonly Planted[] = [
   },
   {
     name: 'a transaction in which nothing was written commits',
-    find: 'complete: createOwnChange(schema, COMPLETED, [...MARKED, ...WRITTEN]),',
-    replace: 'complete: createOwnChange(schema, COMPLETED, MARKED),',
+    find: 'complete: createOwnChange(schema, SET_COMPLETED, [...MARKED, ...WRITTEN]),',
+    replace: 'complete: createOwnChange(schema, SET_COMPLETED, MARKED),',
     check: 'S3',
   },
   {
@@ -88,9 +88,9 @@ const COMPLETING: readonly Planted[] = [
   {
     name: 'a takeover on Postgres is not told the steps',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    find: 'SELECT ${COLUMNS}, ${bodyOfOwn}, r.steps FROM ${records} r WHERE',
+    find: 'SELECT ${SHOWN_COLUMNS}, ${bodyOfOwn}, r.steps FROM ${records} r WHERE',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a source
-    replace: 'SELECT ${COLUMNS}, ${bodyOfOwn}, NULL::pg_catalog.bytea AS steps FROM ${records} r WHERE',
+    replace: 'SELECT ${SHOWN_COLUMNS}, ${bodyOfOwn}, NULL::pg_catalog.bytea AS steps FROM ${records} r WHERE',
     check: 'S14',
   },
 ]
@@ -115,10 +115,10 @@ const UNCLAIMED: readonly Planted[] = [
   },
   {
     name: 'the fence reads before it has the lock',
-    find: `const { free } = await this.#database.queryRow(this.#statements.tryLock({ lock }))
+    find: `const { free } = await this.database.queryRow(this.statements.tryLock({ lock }))
     return free === '1' ? this.read(key) : 'locked'`,
     replace: `const found = await this.read(key)
-    const { free } = await this.#database.queryRow(this.#statements.tryLock({ lock }))
+    const { free } = await this.database.queryRow(this.statements.tryLock({ lock }))
     return free === '1' ? found : 'locked'`,
     check: 'S3',
   },
@@ -136,7 +136,7 @@ const UNCLAIMED: readonly Planted[] = [
   },
   {
     name: 'an expired record keeps its key for ever',
-    find: 'if (found.record === null && found.version !== null) await this.#removeExpired(key, found.version)',
+    find: "await table.replaceIfLocked(table.remove(key, found.version, 'claim'), false)",
     replace: '',
     check: 'L1',
   },
@@ -182,7 +182,7 @@ const ON_MYSQL: readonly Planted[] = [
   },
   {
     name: 'MySQL: the fence reads what was committed before',
-    find: `const found = await table.readUntaken(key)
+    find: `const found = await table.readUnlessKeyLocked(key)
         if (found === 'locked') return { isTaken: true, record: null, isOwn: false }`,
     replace: 'const found = await table.read(key)',
     check: 'S3',
@@ -209,13 +209,13 @@ const ON_MYSQL: readonly Planted[] = [
   },
   {
     name: 'MySQL: a transaction in which nothing was written commits',
-    find: 'if (!allowEmpty && (await this.#countWrites(open)) === marked.writesBefore) {',
-    replace: 'if (!allowEmpty && (await this.#countWrites(open)) < marked.writesBefore) {',
+    find: 'if (!allowEmpty && (await this.#countWrites(open)) === open.mark.writesBefore) {',
+    replace: 'if (!allowEmpty && (await this.#countWrites(open)) < open.mark.writesBefore) {',
     check: 'S3',
   },
   {
     name: 'MySQL: duplicates wait inside their transactions',
-    find: `const found = await this.#table.readUntaken(key)
+    find: `const found = await this.#table.readUnlessKeyLocked(key)
     if (found === 'locked') return 'locked'
     if (machine.enter(`,
     replace: `const found = await this.#table.read(key)
@@ -256,7 +256,7 @@ const ON_MYSQL: readonly Planted[] = [
   },
   {
     name: 'MySQL: a command in a transaction that is open on its connection counts',
-    find: 'if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw connectionInUseError()',
+    find: "if ((serverStatus & SERVER_STATUS_IN_TRANS) !== 0) throw new MySqlStoreError('connection_in_use', ADVICE.connection_in_use)",
     replace: '',
     check: 'S3',
   },

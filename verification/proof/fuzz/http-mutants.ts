@@ -18,7 +18,7 @@ export const mutants: readonly Mutant[] = [
   ),
   planted('S9', 'the fingerprint leaves the method out', OF_ALL, OF_ALL.replace('facts.method', "'POST'")),
   planted('S9', 'the fingerprint leaves the body out', OF_ALL, OF_ALL.replace('facts.body', 'null')),
-  planted('S3', 'the order of members counts', 'Object.keys(value).sort()', 'Object.keys(value).reverse()'),
+  planted('S3', 'the order of members counts', 'of listSortedNames(value)', 'of Object.keys(value)'),
   planted('S3', "the key's field counts in the fingerprint", 'if (name === ignoredMember) continue', ''),
   planted('S5', 'a body that nobody has read counts as empty', 'if (!isBodyUnseen(facts)) return true', 'return true'),
   planted('L2', 'no body is too deep', 'if (depth === MAX_DEPTH) return TOO_DEEP', ''),
@@ -123,20 +123,20 @@ export const mutants: readonly Mutant[] = [
     'S5',
     'an answer too large to keep frees its key',
     'runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))',
-    'runAfterwards(this.isBodyKept(body) ? this.#run.settle(answer, terms) : this.#run.fail(), (end) => this.#sendResult(end))',
+    'runAfterwards(answer.body !== null ? this.#run.settle(answer, terms) : this.#run.fail(), (end) => this.#sendResult(end))',
   ),
 
   planted(
     'S8',
     'a head that has left counts as a success',
     'runAfterwards(this.#run.fail(), (end) => this.#sendResult(end))',
-    'runAfterwards(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as ResponseHead), body: null }), (end) => this.#sendResult(end))',
+    'runAfterwards(this.#stream === undefined ? this.#run.fail() : this.#run.settle({ ...(this.#head as heads.ResponseHead), body: null }), (end) => this.#sendResult(end))',
   ),
   planted(
     'S3',
     'the end of a stream leaves before its record is completed',
     'runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))',
-    "const end = this.#run.settle(answer, terms)\n    if (isStream) this.#sendResult({ action: 'send' })\n    else runAfterwards(end, (later) => this.#sendResult(later))",
+    "const end = this.#run.settle(answer, terms)\n    if (this.#stream !== undefined) this.#sendResult({ action: 'send' })\n    else runAfterwards(end, (later) => this.#sendResult(later))",
   ),
 
   // When it runs, and when it ends
