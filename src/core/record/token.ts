@@ -7,9 +7,10 @@ const TOKEN_BYTES = 16
 
 /**
  * Random bits for the next tokens. With a read of the kernel for each, a token takes 2.7 µs of CPU instead of 0.3 (Node 20.20 and
- * 24.22, a loop of 1,000,000): 5 % of a first request.
+ * 24.22, a loop of 1,000,000): 5 % of a first request. A pool of 32 tokens instead of 128 takes 3 % of what is added (a virtual machine,
+ * whose system calls are slow).
  */
-const pool = new Int32Array(128)
+const pool = new Int32Array(512)
 const poolBytes = Buffer.from(pool.buffer)
 /** Where the bytes of the next token begin. */
 let next = poolBytes.byteLength
@@ -22,7 +23,7 @@ let kernelSource: number | null | undefined
  * leaves some twenty pieces that are joined only when they are read.
  *
  * Two copies of a process must not claim with the same token, and own each other's records. A V8 snapshot has none in its pool.
- * In copies of its memory (CRIU, a cloned virtual machine) there are at most 32 tokens, and the time is mixed in when one is
+ * In copies of its memory (CRIU, a cloned virtual machine) there are at most 128 tokens, and the time is mixed in when one is
  * used: they would have to claim the same key with the same one in the same nanosecond. Later ones come from the kernel, which is
  * shared by the machine's processes, and is reseeded in a cloned virtual machine (Linux 5.18 or later, if the hypervisor reports
  * it); OpenSSL's generator would be copied.
