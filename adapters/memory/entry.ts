@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, machine, StoredStep } from '../../src/core/index.js'
-import { copyBody, copySteps, joinHead, splitHead } from './packed.js'
+import { copyBody, copySteps, getText, joinTexts, splitTexts } from './packed.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -11,8 +11,6 @@ type StoredRecord = machine.StoredRecord
 export class MemoryEntry {
   readonly key: string
   state: StoredRecord['state'] = 'in-flight'
-  token = ''
-  fingerprint: string | null = null
   attempt = 0
   uncertain = false
   leaseUntil = 0
@@ -28,47 +26,65 @@ export class MemoryEntry {
   /** Its neighbours in its queue: those that expire before and after it; at the ends, the queue. */
   before: MemoryEntry | ExpiryQueue | null = null
   after: MemoryEntry | ExpiryQueue | null = null
-  /** The answer, and the steps: with copies of the bytes, because callers may change theirs. */
   keptStatus = 0
-  keptHead = ''
-  keptBody: string | Buffer | null = null
-  keptSteps: readonly StoredStep[] | undefined = undefined
+  /** The texts of a completed record in one: each string that stays is one more object to copy and to mark. */
+  keptTexts: string | null = null
+  keptToken: string | null = null
+  keptFingerprint: string | null = null
+  /** The body of an answer, or the steps: copies, because callers may change theirs. */
+  content: string | Buffer | readonly StoredStep[] | null = null
 
   constructor(key: string) {
     this.key = key
   }
 
+  get token(): string {
+    return this.keptToken ?? getText(this.keptTexts as string, 0)
+  }
+
+  get fingerprint(): string | null {
+    return this.keptTexts === null ? this.keptFingerprint : getText(this.keptTexts, 1)
+  }
+
   /** A copy for each reader, who may change it. */
   get answer(): Answer {
-    const { keptBody: body } = this
-    const texts = splitHead(this.keptHead)
+    const [, , statusMessage, ...lines] = splitTexts(this.keptTexts as string) as [string, string, string, ...string[]]
     const headers: [name: string, value: string][] = []
-    for (let i = 1; i < texts.length; i += 2) headers.push([texts[i] as string, texts[i + 1] as string])
+    for (let i = 0; i < lines.length; i += 2) headers.push([lines[i] as string, lines[i + 1] as string])
+    const body = this.content as string | Buffer | null
     const ownBody = typeof body === 'string' ? Buffer.from(body, 'latin1') : body && Buffer.from(body)
-    return { status: this.keptStatus, statusMessage: texts[0] as string, headers, body: ownBody }
+    return { status: this.keptStatus, statusMessage, headers, body: ownBody }
   }
 
   /** Copies, too. */
   get steps(): readonly StoredStep[] | undefined {
-    return this.keptSteps && copySteps(this.keptSteps)
+    return this.state === 'completed' || this.content === null
+      ? undefined
+      : copySteps(this.content as readonly StoredStep[])
   }
 
   setRecord(record: StoredRecord, bytes: number): void {
     const { state } = record
     this.state = state
-    this.token = record.token
-    this.fingerprint = record.fingerprint
     this.attempt = record.attempt
     this.expiresAt = record.expiresAt
     this.bytes = bytes
-    const isCompleted = state === 'completed'
-    this.uncertain = isCompleted ? false : record.uncertain
-    this.keptSteps = isCompleted ? undefined : record.steps && copySteps(record.steps)
     this.leaseUntil = state === 'in-flight' ? record.leaseUntil : 0
     this.rerun = state === 'failed' ? record.rerun : undefined
-    this.keptStatus = isCompleted ? record.answer.status : 0
-    this.keptHead = isCompleted ? joinHead(record.answer) : ''
-    this.keptBody = isCompleted ? copyBody(record.answer.body) : null
+    if (state === 'completed') {
+      const { answer } = record
+      this.uncertain = false
+      this.keptStatus = answer.status
+      this.keptTexts = joinTexts(record.token, record.fingerprint, answer)
+      this.keptToken = this.keptFingerprint = null
+      this.content = copyBody(answer.body)
+    } else {
+      this.uncertain = record.uncertain
+      this.keptTexts = null
+      this.keptToken = record.token
+      this.keptFingerprint = record.fingerprint
+      this.content = record.steps === undefined ? null : copySteps(record.steps)
+    }
   }
 }
 

@@ -30,21 +30,25 @@ export function computeSize(key: string, record: machine.StoredRecord): number {
 }
 
 /**
- * The texts of an answer in one flat string, a line for each: joined, because V8 keeps a concatenated string as its pieces, at several times
- * the bytes, and a slice with all of what it is a slice of. If a text has a line feed they are a JSON array, which begins with a bracket.
+ * The texts of a completed record in one flat string, a line for each: joined, because V8 keeps a concatenated string as its pieces, at several
+ * times the bytes, and a slice with all of what it is a slice of. If a text has a line feed they are a JSON array, which begins with a bracket.
  */
-export function joinHead({ statusMessage, headers }: Answer): string {
-  const texts = [statusMessage]
-  let isPlain = !statusMessage.startsWith('[') && !statusMessage.includes('\n')
-  for (const [name, value] of headers) {
-    isPlain &&= !name.includes('\n') && !value.includes('\n')
-    texts.push(name, value)
-  }
+export function joinTexts(token: string, fingerprint: string, { statusMessage, headers }: Answer): string {
+  const texts = [token, fingerprint, statusMessage]
+  for (const [name, value] of headers) texts.push(name, value)
+  const isPlain = !token.startsWith('[') && !texts.some((text) => text.includes('\n'))
   return isPlain ? texts.join('\n') : JSON.stringify(texts)
 }
 
-export function splitHead(head: string): string[] {
-  return head.startsWith('[') ? JSON.parse(head) : head.split('\n')
+export function splitTexts(joined: string): string[] {
+  return joined.startsWith('[') ? JSON.parse(joined) : joined.split('\n')
+}
+
+/** One of the first two. */
+export function getText(joined: string, index: 0 | 1): string {
+  if (joined.startsWith('[')) return splitTexts(joined)[index] as string
+  const end = joined.indexOf('\n')
+  return index === 0 ? joined.slice(0, end) : joined.slice(end + 1, joined.indexOf('\n', end + 1))
 }
 
 export function copyBody(body: Uint8Array | null): string | Buffer | null {

@@ -235,8 +235,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'memory: header lines of one name are merged',
-    find: 'for (const [name, value] of headers) {\n    isPlain',
-    replace: 'for (const [name, value] of new Map(headers)) {\n    isPlain',
+    find: 'for (const [name, value] of headers) texts.push',
+    replace: 'for (const [name, value] of new Map(headers)) texts.push',
     layer,
     check: 'S2',
   },
