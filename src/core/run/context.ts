@@ -74,12 +74,6 @@ interface ContextRun {
 }
 
 /**
- * The property with a context's run: a registered symbol, so that an ES module and a CommonJS copy of the library share
- * it.
- */
-export const RUN = Symbol.for('once-per-key: run')
-
-/**
  * What a handler receives about its run; nothing in it can end the run. Getters are shared, and functions are created
  * on access, so `const { deriveKey } = req.idempotency` works. Functions stored in each context would keep the run in
  * V8's old space.
@@ -90,15 +84,15 @@ export class HandlerContext implements IdempotencyContext {
   readonly attempt: number
   readonly previousOutcome: PreviousOutcome
   declare readonly signal: AbortSignal
-  /** Not a private field, so that it works through a Proxy and on a copy too. Who prints the context sees no more of it than `Run` shows. */
-  readonly [RUN]: ContextRun
+  /** Not a private field, so that it works through a Proxy and on a copy too. */
+  declare readonly [RUN]: ContextRun
 
   constructor(run: ContextRun) {
     this.key = run.identity.key
     this.scope = run.identity.scope
     this.attempt = run.attempt
     this.previousOutcome = run.previousOutcome
-    this[RUN] = run
+    Object.defineProperty(this, RUN, { value: run })
     Object.defineProperty(this, 'signal', SIGNAL)
   }
 
@@ -118,6 +112,12 @@ export class HandlerContext implements IdempotencyContext {
     return (label) => deriveKey(identity, label)
   }
 }
+
+/**
+ * The property with a context's run: a registered symbol, so that an ES module and a CommonJS copy of the library share
+ * it.
+ */
+export const RUN = Symbol.for('once-per-key: run')
 
 /**
  * Gives a binding's own context the run of the context that it was made from: stores accept either for a transaction.

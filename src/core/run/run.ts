@@ -15,8 +15,14 @@ import { Lease, type LeaseOwner } from './lease.js'
 import { type CommitOutcome, EffectPerformer } from './perform.js'
 import type { AnswerSource, ClaimedRun, OpenTransaction } from './run-end.js'
 import { isAnothers, next } from './run-machine.js'
-import type { FailureKind, LeaseState, RunEvent, RunFacts, RunState } from './run-state.js'
-import { CLAIMING } from './run-state.js'
+import {
+  CLAIMING,
+  type FailureKind,
+  type LeaseState,
+  type RunEvent,
+  type RunFacts,
+  type RunState,
+} from './run-state.js'
 import { type ResumedStep, type RunOfSteps, type StepInHand, type TransactionStep, warnUnawaitedStep } from './step.js'
 import { Steps } from './steps.js'
 import { UnclaimedRunKey } from './unclaimed-key.js'
@@ -144,11 +150,6 @@ export class Run implements ClaimedRun, CommandSender, RunOfSteps, LeaseOwner {
   }
 
   // --- for the handler
-
-  /** What `console.log` shows of it, and of a context that has it: neither its token nor the response. */
-  [Symbol.for('nodejs.util.inspect.custom')](): string {
-    return `Run { attempt: ${this.attempt} }`
-  }
 
   /** Any failure from now on leaves the outcome unknown. */
   mayHaveEffect(): void {
