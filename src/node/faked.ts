@@ -30,7 +30,7 @@ import { type OriginalMethods, pickSendingMethods, type SendingMethods } from '.
  * `res.setHeader`, `appendHeader`, `removeHeader`, `setHeaders`
  *                        do nothing once a failure has ended the response: a time limit may have answered while the handler still
  *                        runs, and what the handler answers later is ignored, as its `end` is.
- * `res._isLenientHeaderValidation`   answers what Node's own has answered before: it looks at the server through `req.socket`.
+ * `res._isLenientHeaderValidation`   returns what Node's own returned before, which reads the server's options through `req.socket`.
  * `res.__onFinished`     is reset: on-finished keeps one list of watchers, which would watch the client's own socket.
  * `_maxListeners`        of both is deleted and set again on Express if V8 needs that: src/express/middleware.ts.
  *
@@ -79,8 +79,8 @@ export function overrideResponse(res: ServerResponse, holder: ResponseOverrides)
 }
 
 /**
- * Node 24.22 to 25 ask at each header, twice, through the request's socket; from 26 on they ask once, because "the underlying options cannot
- * change during the lifetime of a message". Called before that socket is a view, which makes each question slow.
+ * From 24.22 to 25, Node asks for this at each header, twice, and reads the server's options through the request's socket. From 26 on it asks
+ * once for each message. Called before that socket is a view, because a view makes each question slow.
  */
 export function keepHeaderValidation(res: ServerResponse): void {
   const held = res as unknown as { _isLenientHeaderValidation?: () => boolean }
@@ -88,13 +88,8 @@ export function keepHeaderValidation(res: ServerResponse): void {
   if (isLenient !== undefined) held._isLenientHeaderValidation = isLenient ? returnTrue : returnFalse
 }
 
-function returnTrue(): boolean {
-  return true
-}
-
-function returnFalse(): boolean {
-  return false
-}
+const returnTrue = (): boolean => true
+const returnFalse = (): boolean => false
 
 /** Whether nobody has wrapped what `overrideResponse` installed: then nothing waits behind it for the head or the body. */
 export function areMethodsOurs(res: ServerResponse): boolean {
@@ -257,6 +252,12 @@ export function resetNodeEnd(res: ServerResponse): void {
   getResponseFields(res).finished = false
 }
 
+/** Whether Node, given the whole body, tells its length: not to HTTP/1.0, and not beside trailers or where the header was removed. */
+export function announcesLength(res: ServerResponse): boolean {
+  const { useChunkedEncodingByDefault, _removedContLen } = getResponseFields(res)
+  return useChunkedEncodingByDefault && !_removedContLen && !hasTrailers(res)
+}
+
 export function hasTrailers(res: ServerResponse): boolean {
   return getResponseFields(res)._trailer !== ''
 }
@@ -274,6 +275,9 @@ interface ResponseFields {
   finished: boolean
   /** The added trailers, as text. */
   _trailer: string
+  /** HTTP/1.1. */
+  useChunkedEncodingByDefault: boolean
+  _removedContLen: boolean
 }
 
 function getResponseFields(res: ServerResponse): ResponseFields {

@@ -3,7 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerRe
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
 import * as faked from './faked.js'
 import { getHeaderMap, getHeaderValue, type HeaderMap, isSameHeaderValue } from './headers.js'
-import { copyBytes } from './held-body.js'
+import { copyBytes, MOST_BYTES_AS_TEXT } from './held-body.js'
 import { invalidStatusError, invalidStatusMessageError } from './node-errors.js'
 import { areNodeMethods, hasNodeEnd, type OriginalMethods } from './sending/outlet.js'
 
@@ -126,7 +126,8 @@ export function diffHeaders(before: HeaderMap, now: HeaderMap, keepLength: boole
 
 /** A response that its handler ended with all of its body at once. `sent`: what Node's own `end` is given once it is stored. */
 export interface WholeResponse {
-  readonly answer: ResponseHead & { readonly body: Buffer }
+  readonly head: ResponseHead
+  readonly body: Buffer
   readonly sent: Buffer | string
 }
 
@@ -139,26 +140,33 @@ interface ObservedResponse {
 }
 
 /**
- * Nearly every response: a status, headers and one chunk, and nothing about them for which Node has more than one way. So nothing of it
- * is gathered, and Node writes it as if the handler had called Node's own `end`. `undefined`: it must go the long way, by `applyWriteHead`
- * and `sendWhole`.
+ * Captures a short response about whose head and length Node has nothing to decide, as nearly every response is. Node then writes it from
+ * what the handler has set. `undefined`: the response needs `applyWriteHead` and `sendWhole`.
  */
 export function captureWholeResponse(
   { req, res, before, outlet }: ObservedResponse,
   chunk: unknown,
   encoding: unknown,
 ): WholeResponse | undefined {
-  if (!areNodeMethods(outlet) || !faked.areMethodsOurs(res) || faked.hasTrailers(res)) return undefined
+  if (!areNodeMethods(outlet) || !faked.areMethodsOurs(res) || !faked.announcesLength(res)) return undefined
   const { statusCode: status } = res
   if (!Number.isInteger(status) || status > 599 || !mayHaveBody(req, status) || res.statusMessage) return undefined
+  if (!isShort(chunk)) return undefined
   const body = copyBytes(chunk, encoding)
   const headers = diffPlainHeaders(before, getHeaderMap(res), body.byteLength)
   if (headers === undefined) return undefined
   // UTF-8 has as many bytes as the text has characters only if all of them are ASCII.
   const isAscii = typeof chunk === 'string' && chunk.length === body.byteLength && isUtf8(encoding)
-  return { answer: { status, statusMessage: '', headers, body, isAscii: true }, sent: isAscii ? chunk : body }
+  return { head: { status, statusMessage: '', headers, isAscii: true }, body, sent: isAscii ? chunk : body }
 }
 
+/** A longer one would be copied twice where it is not captured, and is not sent as text. */
+function isShort(chunk: unknown): boolean {
+  const { length } = chunk as { readonly length?: unknown }
+  return typeof length === 'number' && length <= MOST_BYTES_AS_TEXT
+}
+
+/** The default, too. */
 function isUtf8(encoding: unknown): boolean {
   return typeof encoding !== 'string' || encoding === 'utf8' || encoding === 'utf-8'
 }
@@ -169,7 +177,7 @@ function diffPlainHeaders(before: HeaderMap, now: HeaderMap, byteLength: number)
   for (const lowerCaseName in now) {
     const [name, value] = now[lowerCaseName] as HeaderMap[string]
     if (lowerCaseName === 'content-length') {
-      if (Number(value) !== byteLength) return undefined
+      if (String(value) !== String(byteLength)) return undefined
       continue
     }
     const isFraming = lowerCaseName === 'transfer-encoding' || lowerCaseName === 'trailer'

@@ -35,9 +35,8 @@ export function snapshotHeaders(res: ServerResponse): HeaderMap {
   const headers = getHeaderMap(res)
   const snapshot: Record<string, HeaderMap[string]> = Object.create(null)
   for (const lowerCaseName in headers) {
-    const header = headers[lowerCaseName] as HeaderMap[string]
-    const [name, value] = header
-    snapshot[lowerCaseName] = Array.isArray(value) ? [name, [...value]] : header // A copy of the array, which appendHeader changes.
+    const [name, value] = headers[lowerCaseName] as HeaderMap[string]
+    snapshot[lowerCaseName] = [name, Array.isArray(value) ? [...value] : value] // Copies, because appendHeader changes both arrays.
   }
   return snapshot
 }

@@ -4,7 +4,7 @@ import { invalidChunkError } from './node-errors.js'
 
 /** Bytes that a handler has written and that have not been sent. */
 export class BodyBuffer {
-  /** Made for its first bytes: most responses are whole without. */
+  /** Made for the first bytes, because most responses are sent without it. */
   #gathered: ByteCollector | undefined = undefined
 
   get byteLength(): number {
@@ -25,6 +25,9 @@ export class BodyBuffer {
 }
 
 const NOTHING = Buffer.alloc(0)
+
+/** Above this size, copying the text costs more than sending a second piece. */
+export const MOST_BYTES_AS_TEXT = 16_384
 
 /**
  * A copy, because the caller may reuse its buffer before the response is sent. Throws for what Node's own `write`

@@ -34,9 +34,9 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   /** Sends a stream's bytes; `undefined` unless the response became a stream. */
   #stream: StreamedResponse | undefined
   /** The bytes to send at its end: all of them, or those of a stream that follow. */
-  #last: Buffer | string | undefined = undefined
-  /** It was ended at once, and Node writes it as it is: its head is the answer. */
-  #isWhole = false
+  #last: Buffer | undefined = undefined
+  /** It was ended at once, and Node writes it from what the handler has set. */
+  #whole: heads.WholeResponse | undefined = undefined
   #brokenBy: Error | undefined = undefined
   /** The handler hung up after its end: the connection is closed after the answer. */
   #hangsUp = false
@@ -130,10 +130,10 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   #captureWhole(chunk: unknown, encoding: unknown): boolean {
     if (this.#state !== 'holding' || this.#head !== undefined || this.#entry !== undefined) return false
     const whole = heads.captureWholeResponse(this.#sender, chunk, encoding)
-    if (whole === undefined || !this.#canKeepBody(whole.answer.body.byteLength)) return false
-    this.#isWhole = true
-    this.#head = whole.answer
-    this.#last = whole.sent
+    if (whole === undefined || !this.#canKeepBody(whole.body.byteLength)) return false
+    this.#whole = whole
+    this.#head = whole.head
+    faked.showAsBegun(this.#res)
     return true
   }
 
@@ -249,7 +249,6 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
 
   onRollback(): void {
     this.#head = undefined
-    this.#isWhole = false
     this.#hangsUp = false
     this.#body.takeBytes()
     this.#entry?.restore()
@@ -321,15 +320,15 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
   #settleRun(): void {
     this.#changeState('ended')
     const terms = this.#stream !== undefined && this.#run.context.attempt > 0 ? { confirmed: true } : undefined
-    const answer = this.#isWhole ? (this.#head as heads.WholeResponse['answer']) : this.#createAnswer()
+    const answer = this.#createAnswer()
     runAfterwards(this.#run.settle(answer, terms), (end) => this.#sendResult(end))
     if (this.#sender.isGivenBack || faked.hasNodeEndRun(this.#res)) return // Node has set it.
-    if (this.#isWhole) faked.showAsBegun(this.#res)
     faked.showAsEnded(this.#res)
   }
 
   #createAnswer(): Answer {
     const { status, statusMessage, headers } = this.#head as heads.ResponseHead
+    if (this.#whole !== undefined) return { status, statusMessage, headers, body: this.#whole.body }
     const body = this.#body.takeBytes()
     this.#last = body
     const isKept = this.#stream === undefined && this.isBodyKept(body)
@@ -345,6 +344,6 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     if (this.#state === 'holding') this.#changeState('ended') // Its answer was rolled back, and no other has followed.
     if (this.#state === 'broken') this.#sender.closeConnection(this.#brokenBy, stream)
     else if (stream !== undefined && settled.action !== 'send') this.#sender.closeConnection(undefined, stream)
-    else this.#sender.send(settled, this.#head as heads.ResponseHead, this.#last as Buffer, stream, this.#isWhole)
+    else this.#sender.send(settled, this.#head as heads.ResponseHead, this.#last, stream, this.#whole)
   }
 }

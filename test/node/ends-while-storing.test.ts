@@ -13,7 +13,16 @@ const LATER: readonly { readonly name: string; readonly change: (res: ServerResp
   { name: 'sets a status message', change: (res) => Object.assign(res, { statusMessage: 'Later' }) },
   { name: 'ends it again', change: (res) => res.end('{"paid":false}') },
   { name: 'destroys it', change: (res) => res.destroy() },
+  { name: 'wraps what writes its head', change: addHeaderLate },
 ]
+
+function addHeaderLate(res: ServerResponse): void {
+  const { writeHead } = res
+  res.writeHead = function (this: ServerResponse, ...head: unknown[]) {
+    this.setHeader('X-Late', '1')
+    return Reflect.apply(writeHead, this, head)
+  }
+}
 
 describe.each(BINDINGS)('on $name, a handler that has ended its response', (binding) => {
   test.each(LATER)('and $name while it is stored, changes neither the answer nor its replay', async ({ change }) => {
@@ -27,23 +36,30 @@ describe.each(BINDINGS)('on $name, a handler that has ended its response', (bind
       }
     }
     let response: ServerResponse | undefined
+    let judged: boolean | undefined
+    const isSuccess = () => {
+      judged = response?.headersSent
+      return true
+    }
     const pay = (_req: unknown, res: ServerResponse) => {
       response = res
       res.statusCode = 201
       res.setHeader('Content-Type', 'application/json')
       res.end('{"paid":true}')
     }
-    const { port } = await serve(binding, pay, { options: { store: new SlowStore() } })
+    const { port } = await serve(binding, pay, { options: { store: new SlowStore(), isSuccess } })
     const send = () => fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: { 'Idempotency-Key': 'a' } })
 
     const first = send()
     await completing.opened
+    expect(judged).toBe(true)
     expect(response).toMatchObject({ headersSent: true, writableEnded: true })
     expect(() => response?.setHeader('X-Late', '1')).toThrow('after they are sent')
     change(response as ServerResponse)
     stored.open()
     for (const answer of [await first, await send()]) {
       expect({ status: answer.status, statusText: answer.statusText }).toEqual({ status: 201, statusText: 'Created' })
+      expect(answer.headers.has('X-Late')).toBe(false)
       expect(await answer.json()).toEqual({ paid: true })
     }
   })

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HeaderPairs, RequestEnd } from '../../http/index.js'
 import * as faked from '../faked.js'
-import type { ResponseHead } from '../head.js'
+import type { ResponseHead, WholeResponse } from '../head.js'
 import { assertHttp1Response, type HeaderMap, restoreHeaders, snapshotHeaders } from '../headers.js'
 import { getOriginalMethods, type OriginalMethods } from './outlet.js'
 import { sendStreamEnd, sendUnchanged, sendWhole } from './send.js'
@@ -234,13 +234,16 @@ export class ResponseSender extends ConnectedClient {
     return this.isBufferingOver && this.#binding.destroysStreamOfLeftClient === true
   }
 
-  /** Sends the result of the run. `isWhole`: the handler's response is one that Node writes as it is. A hook on the head may throw, and so may Node: the application gets that error. */
+  /**
+   * Sends the result of the run. `whole`: the handler's response, if it was captured as one. A hook on the head may throw, and so may Node:
+   * the application gets that error.
+   */
   send(
     settled: RequestEnd,
     head: ResponseHead,
-    body: Buffer | string,
+    last: Buffer | undefined,
     stream: StreamEnd | undefined,
-    isWhole: boolean,
+    whole: WholeResponse | undefined,
   ): void {
     const { res } = this
     if (stream === undefined) faked.showAsNotBegun(res)
@@ -248,10 +251,12 @@ export class ResponseSender extends ConnectedClient {
     this.endBuffering()
     this.showSocket()
     try {
-      if (stream !== undefined) sendStreamEnd(this, stream.takeRemainingBytes(body as Buffer))
-      else if (settled.action === 'send' && isWhole) sendUnchanged(this, head, body)
-      else if (settled.action === 'send') sendWhole(this, head, body as Buffer)
-      else {
+      if (stream !== undefined) sendStreamEnd(this, stream.takeRemainingBytes(last as Buffer))
+      else if (settled.action === 'send') {
+        // Whoever has wrapped them since the handler's end is too late, and would change the head.
+        if (whole !== undefined && faked.areMethodsOurs(res)) sendUnchanged(this, head, whole.sent)
+        else sendWhole(this, head, whole?.body ?? (last as Buffer))
+      } else {
         restoreHeaders(this.before, res)
         this.#binding.sendReplacement(this, settled)
       }

@@ -16,7 +16,7 @@ import {
   restoreHeaders,
   snapshotHeaders,
 } from '../headers.js'
-import { toBuffer } from '../held-body.js'
+import { MOST_BYTES_AS_TEXT, toBuffer } from '../held-body.js'
 import type { Callback } from '../node-errors.js'
 import { getOriginalMethods, hasNodeEnd, hasNodeWrite, type OriginalMethods, type SendingMethods } from './outlet.js'
 
@@ -55,7 +55,7 @@ export function sendAnswer(
   }
 }
 
-/** Sends the response as its handler left it: nothing about it needs a decision. */
+/** Sends a response that `captureWholeResponse` has captured. Node writes its head. */
 export function sendUnchanged(
   { res, extraHeaders, outlet }: OutgoingResponse,
   head: ResponseHead,
@@ -204,8 +204,6 @@ function sendBody(res: ServerResponse, body: Uint8Array | string, outlet: Pick<O
   else outlet.end.call(res, bytes)
 }
 
-/** Above this size, copying the text costs more than sending a second piece. */
-const MOST_BYTES_AS_TEXT = 16_384
 const NO_BYTES = Buffer.alloc(0)
 
 /** How a handler begins its body. */
