@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, machine, StoredStep } from '../../src/core/index.js'
-import { copyBody, copySteps, getText, joinTexts, splitTexts } from './packed.js'
+import { copySteps, getText, joinTexts, splitTexts } from './packed.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -63,12 +63,14 @@ export class MemoryEntry {
       : copySteps(this.content as readonly StoredStep[])
   }
 
-  setRecord(record: StoredRecord, bytes: number): void {
+  /** `content`: `copyContent` of the record. */
+  setRecord(record: StoredRecord, bytes: number, content: MemoryEntry['content']): void {
     const { state } = record
     this.state = state
     this.attempt = record.attempt
     this.expiresAt = record.expiresAt
     this.bytes = bytes
+    this.content = content
     this.leaseUntil = state === 'in-flight' ? record.leaseUntil : 0
     this.rerun = state === 'failed' ? record.rerun : undefined
     if (state === 'completed') {
@@ -77,13 +79,11 @@ export class MemoryEntry {
       this.keptStatus = answer.status
       this.keptTexts = joinTexts(record.token, record.fingerprint, answer)
       this.keptToken = this.keptFingerprint = null
-      this.content = copyBody(answer.body)
     } else {
       this.uncertain = record.uncertain
       this.keptTexts = null
       this.keptToken = record.token
       this.keptFingerprint = record.fingerprint
-      this.content = record.steps === undefined ? null : copySteps(record.steps)
     }
   }
 }

@@ -31,7 +31,8 @@ export function computeSize(key: string, record: machine.StoredRecord): number {
 
 /**
  * The texts of a completed record in one flat string, a line for each: joined, because V8 keeps a concatenated string as its pieces, at several
- * times the bytes, and a slice with all of what it is a slice of. If a text has a line feed they are a JSON array, which begins with a bracket.
+ * times the bytes, and a slice with all of what it is a slice of. If one has a line feed, or the token begins with a bracket, they are a
+ * JSON array, which begins with a bracket.
  */
 export function joinTexts(token: string, fingerprint: string, { statusMessage, headers }: Answer): string {
   const texts = [token, fingerprint, statusMessage]
@@ -44,14 +45,20 @@ export function splitTexts(joined: string): string[] {
   return joined.startsWith('[') ? JSON.parse(joined) : joined.split('\n')
 }
 
-/** One of the first two. */
+/** The token (0) or the fingerprint (1). */
 export function getText(joined: string, index: 0 | 1): string {
   if (joined.startsWith('[')) return splitTexts(joined)[index] as string
   const end = joined.indexOf('\n')
   return index === 0 ? joined.slice(0, end) : joined.slice(end + 1, joined.indexOf('\n', end + 1))
 }
 
-export function copyBody(body: Uint8Array | null): string | Buffer | null {
+/** Copies of the bytes of a record, because callers may change theirs. Throws if there is no room for them, and has changed nothing. */
+export function copyContent(record: machine.StoredRecord): string | Buffer | readonly StoredStep[] | null {
+  if (record.state === 'completed') return copyBody(record.answer.body)
+  return record.steps === undefined ? null : copySteps(record.steps)
+}
+
+function copyBody(body: Uint8Array | null): string | Buffer | null {
   if (body === null) return null
   const { buffer, byteOffset, byteLength } = body
   // Not from Buffer's pool: a small slice would keep the whole pool alive.

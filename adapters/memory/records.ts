@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type machine, SINGLE_TENANT, type StoreEvent } from '../../src/core/index.js'
 import { MemoryEntry, NOTHING, type Usage } from './entry.js'
+import { copyContent } from './packed.js'
 import { EntryPool } from './room.js'
 
 type StoredRecord = machine.StoredRecord
@@ -72,6 +73,7 @@ export class MemoryRecords {
     before: MemoryEntry | undefined,
     now: number,
   ): void {
+    const content = copyContent(record)
     const share = before === undefined ? null : before.share
     const owner = share === null ? scope : share.scope
     let entry = before
@@ -79,7 +81,7 @@ export class MemoryRecords {
       entry = new MemoryEntry(key)
       this.#index.set(key, entry, SIZE)
     } else this.#getPool(entry).remove(entry)
-    entry.setRecord(record, bytes)
+    entry.setRecord(record, bytes, content)
     const pool = this.#getPool(entry)
     pool.add(entry, owner, now)
     if (pool === this.#certain) this.#dropCertain(owner, now)
@@ -87,8 +89,9 @@ export class MemoryRecords {
 
   /** Replaces a completed record by one without its answer, which keeps its place. */
   replaceInPlace(entry: MemoryEntry, record: StoredRecord, bytes: number): void {
+    const content = copyContent(record)
     this.#completed.resizeEntry(entry, bytes - entry.bytes)
-    entry.setRecord(record, bytes)
+    entry.setRecord(record, bytes, content)
   }
 
   remove(entry: MemoryEntry): void {
