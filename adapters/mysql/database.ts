@@ -1,5 +1,4 @@
 import { hasLongBeenReadOnly, ignoreError, type PoolTurns, retryConflicts } from '../sql/clients.js'
-import { redactStatementError } from '../sql/errors.js'
 import type { Row } from '../sql/row.js'
 import {
   hasResetOnRelease,
@@ -16,6 +15,7 @@ import {
   isDuplicate,
   isStatementRefusal,
   MySqlStoreError,
+  redactStatementError,
   storeError,
 } from './errors.js'
 import { examineDatabase, type SessionProperties } from './examination.js'

@@ -7,6 +7,7 @@ import {
   listCauses,
   NOTHING_WRITTEN_INSIDE,
   OWNERSHIP_ERRORS,
+  redactErrorValues,
 } from '../sql/errors.js'
 
 /**
@@ -60,6 +61,11 @@ export function transactionNotOpenError(cause?: unknown): MySqlStoreError {
     'No transaction is open on this connection: complete the record as the last statement of the one with the effects.',
     { cause },
   )
+}
+
+/** An error that a client has for a statement of a store, of which nothing is left in it. */
+export function redactStatementError(error: unknown): unknown {
+  return error instanceof MySqlStoreError ? error : redactErrorValues(error)
 }
 
 export function storeError(error: unknown): MySqlStoreError {

@@ -11,7 +11,7 @@ import {
 } from '../../src/core/index.js'
 import type { OpenedTransactions } from '../sql/client-transactions.js'
 import { findRows } from '../sql/clients.js'
-import { isEndedByWork, redactStatementError } from '../sql/errors.js'
+import { isEndedByWork } from '../sql/errors.js'
 import {
   type InFlight,
   isSameVersion,
@@ -33,6 +33,7 @@ import {
   isLocked,
   MySqlStoreError,
   type MySqlStoreErrorCode,
+  redactStatementError,
   storeError,
   transactionNotOpenError,
   transactionUnmarkedError,

@@ -103,7 +103,7 @@ async function sendInTransaction(
 ): Promise<unknown> {
   const opening = ['BEGIN ISOLATION LEVEL READ COMMITTED', settings].map((text) => ({ text, values: [] }))
   const results = await sendAll(connection, [...opening, statement, COMMIT], prepares)
-  for (const each of results) if ('error' in each) throw each.error
+  for (const each of results) if (each instanceof FailedStatement) throw each.error
   return results[opening.length]
 }
 
@@ -126,7 +126,7 @@ export async function sendAll(
       results.push((await limitQuery(sendOnConnection(connection, each, prepares))) as PipedResult)
     }
   } catch (error) {
-    results.push({ error })
+    results.push(new FailedStatement(error))
   }
   return results
 }
@@ -192,9 +192,21 @@ interface Protocol {
 }
 
 /** What a statement of a pipeline has returned, or why it failed; those behind a failure were not carried out. */
-export type PipedResult =
-  | { readonly rows: readonly Record<string, unknown>[]; readonly command: string }
-  | { readonly error: unknown }
+export type PipedResult = ClientResult | FailedStatement
+
+export interface ClientResult {
+  readonly rows: readonly Record<string, unknown>[]
+  readonly command: string
+}
+
+/** A class of its own, because what a client returns may have an `error`, too. */
+export class FailedStatement {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
 
 /** Whether several statements can be sent over the connection in one round trip. */
 export function canPipeline(connection: PostgresConnection): boolean {
@@ -258,7 +270,7 @@ class Pipeline extends EventEmitter {
     this.results = new Promise((resolved) => {
       resolve = resolved
     })
-    this.callback = (error) => resolve(error ? [...this.#done, { error }] : this.#done)
+    this.callback = (error) => resolve(error ? [...this.#done, new FailedStatement(error)] : this.#done)
   }
 
   submit(protocol: Protocol): null {

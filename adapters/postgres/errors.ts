@@ -6,7 +6,7 @@ import {
   isEndedByWork,
   listCauses,
   OWNERSHIP_ERRORS,
-  redactStatementError,
+  redactErrorValues,
 } from '../sql/errors.js'
 
 const READ_ONLY = '25006'
@@ -52,7 +52,7 @@ export function storeError(error: unknown, schema: string, isSecret = true): Pos
   if (error instanceof PostgresStoreError) return error
   const code = toStoreErrorCode(error)
   const raised = findRaisedReason(error)
-  const cause = isSecret ? redactStatementError(error) : error
+  const cause = isSecret ? redactErrorValues(error) : error
   const said = raised === undefined ? ` The client said: ${findClientMessage(cause)}` : raised.detail
   return new PostgresStoreError(code, `${ADVICE[code].replaceAll('{schema}', schema)}${said}`, { cause })
 }

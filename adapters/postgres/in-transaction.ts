@@ -10,7 +10,7 @@ import {
   type StepChange,
 } from '../../src/core/index.js'
 import type { OpenedTransactions } from '../sql/client-transactions.js'
-import { redactStatementError } from '../sql/errors.js'
+import { redactErrorValues } from '../sql/errors.js'
 import { buildUnreadableMessage } from '../sql/record-columns.js'
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
 import { DamagedRowError, type Row } from '../sql/row.js'
@@ -170,7 +170,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
       return results
     } catch (thrown) {
       if (thrown instanceof PostgresStoreError) throw thrown
-      if (isTaken(thrown)) throw operationTakenError(redactStatementError(thrown))
+      if (isTaken(thrown)) throw operationTakenError(redactErrorValues(thrown))
       const error = storeError(thrown, this.#schema)
       throw OURS.has(error.code) ? error : error.cause
     }

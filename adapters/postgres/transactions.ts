@@ -6,8 +6,10 @@ import {
   toIsolationSql,
 } from '../sql/client-transactions.js'
 import {
+  type ClientResult,
   COMMIT,
   canPipeline,
+  FailedStatement,
   isDemoted,
   isPool,
   type PipedResult,
@@ -112,7 +114,7 @@ class ConnectionTransaction {
 
   /** Nothing is open on the connection: nothing was begun, or the database has answered the COMMIT. */
   get isOver(): boolean {
-    return !this.#hasBegun || (this.#commit !== undefined && 'command' in this.#commit)
+    return !this.#hasBegun || (this.#commit !== undefined && !(this.#commit instanceof FailedStatement))
   }
 
   /** BEGIN goes in front of the first statement, and COMMIT behind the last one: if that fails, COMMIT is not carried out. */
@@ -122,7 +124,7 @@ class ConnectionTransaction {
     this.#hasBegun = true
     const commit = isLast && canPipeline(this.#connection) ? [COMMIT] : []
     const results = await sendAll(this.#connection, [...begin, ...statements, ...commit], this.#prepares)
-    const own = [...begin, ...statements].map((_, i) => requireResult(results[i]))
+    const own = [...begin, ...statements].map((_, i) => requireResult(results[i], i, results))
     if (commit.length > 0) this.#commit = results[own.length]
     return own.slice(begin.length)
   }
@@ -130,7 +132,7 @@ class ConnectionTransaction {
   async commit(): Promise<void> {
     if (!this.#hasBegun) return
     this.#commit ??= (await sendAll(this.#connection, [COMMIT], false))[0]
-    const { command } = requireResult(this.#commit)
+    const { command } = requireResult(this.#commit as PipedResult)
     if (command !== 'COMMIT') throw rolledBackAtCommitError()
   }
 
@@ -139,11 +141,11 @@ class ConnectionTransaction {
   }
 }
 
-function requireResult(result: PipedResult | undefined): Exclude<PipedResult, { readonly error: unknown }> {
-  if (result === undefined)
-    throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
-  if ('error' in result) throw result.error
-  return result
+/** One of the results of statements that were sent; a client may have returned nothing for it. */
+function requireResult(result: PipedResult | undefined, i = 0, results: readonly unknown[] = [result]): ClientResult {
+  if (i >= results.length) throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
+  if (result instanceof FailedStatement) throw result.error
+  return result as ClientResult
 }
 
 function buildBeginSql(options: PoolTransactionOptions | undefined): string {

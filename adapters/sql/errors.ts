@@ -1,5 +1,3 @@
-import { StoreError } from '../../src/core/index.js'
-
 // What the errors of the three databases have in common: where clients put them, and what is shown of them.
 
 /** By which of its codes the database says each of a store's, separated by blanks. */
@@ -70,11 +68,6 @@ export function isEndedByWork(error: unknown): boolean {
 
 // The statement holds keys and responses, and a server quotes it from wherever it begins. So what stays is named here: codes, the database's
 // own names, and words up to the first quotation.
-
-/** An error that a client has for a statement of a store, of which nothing is left in it. */
-export function redactStatementError(error: unknown): unknown {
-  return error instanceof StoreError ? error : redactErrorValues(error)
-}
 
 /** By which code decides, or finds the place in the database. */
 const KEPT: ReadonlySet<unknown> = new Set([

@@ -69,12 +69,12 @@ export class RowStore {
     return this.#change(key, (record, now) => machine.complete(record, own, now), own.fingerprint)
   }
 
-  release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
+  async release(key: string, own: Ownership & { readonly failedMs: number }): Promise<CommandReply> {
     return this.#change(key, (record, now) => machine.release(record, own, now), own.fingerprint, 'release')
   }
 
   /** A result for which there is no room is done, and not kept. */
-  step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
+  async step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
     const command: Command<CommandReply> = (record, now) => {
       const change = machine.step(record, own, now)
       if (own.result === null || hasStepsThatFitStatement(change.record, this.#table.mostStatementBytes)) return change
@@ -88,11 +88,11 @@ export class RowStore {
     return machine.inspect(record, now).reply
   }
 
-  resolve(key: string, resolution: Resolution): Promise<CommandReply> {
+  async resolve(key: string, resolution: Resolution): Promise<CommandReply> {
     return this.#change(key, (record, now) => machine.resolve(record, resolution, now))
   }
 
-  forget(key: string, forgetting: Forgetting): Promise<CommandReply> {
+  async forget(key: string, forgetting: Forgetting): Promise<CommandReply> {
     return this.#change(key, (record, now) => machine.forget(record, forgetting, now))
   }
 

@@ -1,4 +1,4 @@
-import { findClientMessage, redactStatementError } from '../sql/errors.js'
+import { findClientMessage, redactErrorValues } from '../sql/errors.js'
 import {
   convertBlobs,
   findResultCode,
@@ -132,7 +132,7 @@ export class SqliteConnection {
     try {
       return send(this.#getStatement(this.#texts[name]))
     } catch (error) {
-      throw redactStatementError(error)
+      throw error instanceof SqliteStoreError ? error : redactErrorValues(error)
     }
   }
 
