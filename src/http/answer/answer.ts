@@ -24,9 +24,9 @@ export function toStoredAnswer(answer: Answer, keepHeader: KeepHeader): Answer {
     else if (name === 'connection') connection += `,${header[1]}`
   }
   if (connection !== '') headers = removeConnectionHeaders(headers, connection)
-  // The others that a response cannot have are not kept.
-  const isSendable = isSendableHead(answer) && headers.every(([name, value]) => isHeaderLine(name, value))
-  return { status, statusMessage, headers, body: isSendable ? body : null }
+  // Headers that belong to one connection were left out above.
+  const mayKeepBody = isSendableHead(answer) && headers.every(([name, value]) => isHeaderLine(name, value))
+  return { status, statusMessage, headers, body: mayKeepBody ? body : null }
 }
 
 function isKept(lowerCaseName: string, value: string, answer: Answer, keepHeader: KeepHeader): boolean {
