@@ -91,7 +91,7 @@ export interface Dialect {
  * - `claim`, `renew`, `update` (over a row that was read), `complete` and `fence`: of commands.
  * - `mark`: the first of a transaction.
  * - `take`: that by which a transaction takes its key.
- * - `completion`: the first of those that complete a record in flight in a transaction.
+ * - `completion`: the first of those that complete a record in flight in a transaction, and `completed`: that which writes it.
  * - `finish`: by which a transaction that has taken its key completes the record, and `commit`: which commits it.
  * - `result`: a part of the command that records the result of a step.
  */
@@ -104,6 +104,7 @@ export type StatementOfStore =
   | 'mark'
   | 'take'
   | 'completion'
+  | 'completed'
   | 'finish'
   | 'commit'
   | 'result'

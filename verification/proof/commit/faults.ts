@@ -17,7 +17,7 @@ const FAULTS: readonly Choice[] = [
   [
     'replies to completions lost',
     3,
-    ({ application, dialect }) => void application.dropReplyTo(dialect.texts.completion),
+    ({ application, dialect }) => void application.dropReplyTo(dialect.texts.completed),
   ],
   ['replies to claims lost', 1, ({ commands, dialect }) => void commands.dropReplyTo(dialect.texts.claim)],
   ['replies to commands lost', 2, (stage, choices) => void stage.commands.dropReplyTo(chooseCommand(stage, choices))],

@@ -39,6 +39,7 @@ export const mysql: Dialect = {
     mark: 'SAVEPOINT once_per_key',
     take: 'INSERT INTO `once_per_key_records`',
     completion: 'LIMIT 1 FOR UPDATE',
+    completed: COMPLETED,
     finish: COMPLETED,
     commit: 'COMMIT',
     result: Buffer.from('"done"').toString('hex'),

@@ -51,6 +51,7 @@ export const postgres: Dialect = {
     mark: IN_STATEMENT.mark,
     take: IN_STATEMENT.enter,
     completion: IN_STATEMENT.completion,
+    completed: IN_STATEMENT.completion,
     finish: IN_STATEMENT.finish,
     commit: IN_STATEMENT.finish, // COMMIT is sent with it.
     result: '"done"',
