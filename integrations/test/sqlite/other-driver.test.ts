@@ -7,7 +7,8 @@ import { installNode } from '../../../test/support/node-binary.mjs'
 vi.setConfig({ testTimeout: 900_000 })
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-const SUITE = 'test/adapters/sqlite'
+/** The laws and the histories go over all SQL databases. */
+const SUITE = ['test/adapters/sqlite', 'test/adapters/sql/store-laws.test.ts', 'test/adapters/sql/histories.test.ts']
 
 test('better-sqlite3 and libSQL are tried here, and the interface of node:sqlite', () => {
   expect(DRIVER_NAMES.toSorted()).toEqual(['better-sqlite3', 'libsql', 'node:sqlite'])
@@ -18,7 +19,7 @@ test('node:sqlite is tried, here or on another Node', async () => {
   if (process.getBuiltinModule('node:sqlite') !== undefined) return
   const node = installNode(24)
   if (node === undefined) throw new Error('A Node with node:sqlite could not be installed, so it was not tried.')
-  const { code, output } = await outputOf(node, ['node_modules/vitest/vitest.mjs', 'run', SUITE])
+  const { code, output } = await outputOf(node, ['node_modules/vitest/vitest.mjs', 'run', ...SUITE])
   expect(code, output).toBe(0)
   const passed = /Tests\s+(\d+) passed/.exec(output)?.[1]
   expect(Number(passed), output).toBeGreaterThan(500)
