@@ -1,5 +1,10 @@
 export type { WithAllowEmpty, WithResult } from '../../src/core/index.js'
-export type { PoolTransactionOptions, TxOfFunctions } from '../sql/client-transactions.js'
+export type {
+  ClientTransactions,
+  PoolTransactionOptions,
+  TransactionOptionsOf,
+  TxOfFunctions,
+} from '../sql/client-transactions.js'
 export * from '../sql/every-sql-store.js'
 export type { SqlStore } from '../sql/sql-store.js'
 export type { MySqlCallbackPool, MySqlPool, MySqlPromisePool } from './client.js'
