@@ -2,24 +2,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { idempotency, singleTenant } from 'once-per-key'
-import { MemoryStore } from 'once-per-key/memory'
 import { expect, test } from 'vitest'
-import { gate } from '../support/gate.js'
+import { createPausedStore } from '../support/paused-store.js'
 
 // A held response that had ended looked sent to Node, and `server.close()` hangs up on connections that wait for nothing:
 // a deployment cost the clients of that moment their answers.
 test('a server that closes while an answer is being stored still sends it', async () => {
-  const completing = gate()
-  const stored = gate()
-  class SlowStore extends MemoryStore {
-    override async complete(...command: Parameters<MemoryStore['complete']>) {
-      completing.open()
-      await stored.opened
-      return super.complete(...command)
-    }
-  }
+  const { store, completing, stored } = createPausedStore()
   const app = express()
-  const protect = idempotency({ store: new SlowStore(), scope: singleTenant })
+  const protect = idempotency({ store, scope: singleTenant })
   app.post('/', protect, (_req, res) => void res.json({ paid: true }))
   const server = createServer(app).listen(0)
   const { port } = server.address() as AddressInfo

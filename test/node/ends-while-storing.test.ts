@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import { MemoryStore } from 'once-per-key/memory'
 import { describe, expect, test } from 'vitest'
 import { BINDINGS } from '../support/bindings.js'
-import { gate } from '../support/gate.js'
+import { createPausedStore } from '../support/paused-store.js'
 import { serve } from '../support/serve.js'
 
 // A response that is ended at once is left to Node until it is stored. Until then it must look sent: what the handler, or whoever handles
@@ -26,15 +25,7 @@ function addHeaderLate(res: ServerResponse): void {
 
 describe.each(BINDINGS)('on $name, a handler that has ended its response', (binding) => {
   test.each(LATER)('and $name while it is stored, changes neither the answer nor its replay', async ({ change }) => {
-    const completing = gate()
-    const stored = gate()
-    class SlowStore extends MemoryStore {
-      override async complete(...command: Parameters<MemoryStore['complete']>) {
-        completing.open()
-        await stored.opened
-        return super.complete(...command)
-      }
-    }
+    const { store, completing, stored } = createPausedStore()
     let response: ServerResponse | undefined
     let judged: boolean | undefined
     const isSuccess = () => {
@@ -47,7 +38,7 @@ describe.each(BINDINGS)('on $name, a handler that has ended its response', (bind
       res.setHeader('Content-Type', 'application/json')
       res.end('{"paid":true}')
     }
-    const { port } = await serve(binding, pay, { options: { store: new SlowStore(), isSuccess } })
+    const { port } = await serve(binding, pay, { options: { store, isSuccess } })
     const send = () => fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers: { 'Idempotency-Key': 'a' } })
 
     const first = send()
