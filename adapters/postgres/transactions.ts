@@ -61,7 +61,8 @@ function onPool(
   return {
     run: (tx, statement) => sendOnConnection(tx, statement, prepares),
     runAll: async (tx, statements, isLast) =>
-      open.get(tx)?.run(statements, isLast) ?? (await sendAll(tx, statements, prepares)).map(requireResult),
+      open.get(tx)?.run(statements, isLast) ??
+      requireResults(await sendAll(tx, statements, prepares), statements.length),
     sessionEnd: (tx) => open.get(tx)?.end,
 
     async transaction(work, options) {
@@ -124,7 +125,7 @@ class ConnectionTransaction {
     this.#hasBegun = true
     const commit = isLast && canPipeline(this.#connection) ? [COMMIT] : []
     const results = await sendAll(this.#connection, [...begin, ...statements, ...commit], this.#prepares)
-    const own = [...begin, ...statements].map((_, i) => requireResult(results[i], i, results))
+    const own = requireResults(results, begin.length + statements.length)
     if (commit.length > 0) this.#commit = results[own.length]
     return own.slice(begin.length)
   }
@@ -132,7 +133,7 @@ class ConnectionTransaction {
   async commit(): Promise<void> {
     if (!this.#hasBegun) return
     this.#commit ??= (await sendAll(this.#connection, [COMMIT], false))[0]
-    const { command } = requireResult(this.#commit as PipedResult)
+    const [{ command }] = requireResults([this.#commit as PipedResult], 1) as [ClientResult]
     if (command !== 'COMMIT') throw rolledBackAtCommitError()
   }
 
@@ -141,11 +142,13 @@ class ConnectionTransaction {
   }
 }
 
-/** One of the results of statements that were sent; a client may have returned nothing for it. */
-function requireResult(result: PipedResult | undefined, i = 0, results: readonly unknown[] = [result]): ClientResult {
-  if (i >= results.length) throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
-  if (result instanceof FailedStatement) throw result.error
-  return result as ClientResult
+/** The results of the first statements that were sent. A client may have returned nothing for one. */
+function requireResults(results: readonly PipedResult[], amount: number): readonly ClientResult[] {
+  const required = results.slice(0, amount)
+  for (const each of required) if (each instanceof FailedStatement) throw each.error
+  if (required.length < amount)
+    throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
+  return required as readonly ClientResult[]
 }
 
 function buildBeginSql(options: PoolTransactionOptions | undefined): string {
