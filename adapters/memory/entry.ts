@@ -131,7 +131,7 @@ export class ScopeEntries implements Usage {
 
 /**
  * The records of a room that are kept for the same time: the first that was written is the first to expire. They are a
- * ring with the shelf as its end, so that a record leaves without knowing its shelf.
+ * ring with the queue as its end, so that a record leaves without knowing its queue.
  */
 export class ExpiryQueue {
   readonly keptMs: number

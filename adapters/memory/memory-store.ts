@@ -110,14 +110,14 @@ export class MemoryStore implements Store {
     const before = this.#records.find(key)
     const change = machine.step(toStoredRecord(before), own, now)
     const { record } = change
-    if (own.result !== null && record !== null && record !== before) {
-      const scope = before?.share?.scope ?? getScopeOrDefault(own)
-      if (!this.#records.makeRoomForStep(scope, computeSize(key, record), before, now)) {
-        const withoutResult = machine.step(toStoredRecord(before), { ...own, result: null }, now)
-        return this.#apply(key, own, before, withoutResult, now)
-      }
+    if (own.result === null || record === null || record === before) return this.#apply(key, own, before, change, now)
+    const bytes = computeSize(key, record)
+    const scope = before?.share?.scope ?? getScopeOrDefault(own)
+    if (this.#records.makeRoomForStep(scope, bytes, before, now)) {
+      return this.#apply(key, own, before, change, now, bytes)
     }
-    return this.#apply(key, own, before, change, now)
+    const withoutResult = machine.step(toStoredRecord(before), { ...own, result: null }, now)
+    return this.#apply(key, own, before, withoutResult, now)
   }
 
   inspect(key: string): MaybePromise<IdempotencyRecord | null> {

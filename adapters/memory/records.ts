@@ -36,7 +36,7 @@ export class MemoryRecords {
   /** Without bounds of its own, and in no order: the pools know which record may go. */
   readonly #index = new LRUCache<string, MemoryEntry>({ maxSize: Number.MAX_SAFE_INTEGER })
   readonly #bounds: Bounds
-  /** Evictions of which no listener was told yet. */
+  /** What no listener was told yet. */
   readonly events: StoreEvent[] = []
 
   constructor(bounds: Bounds) {

@@ -8,7 +8,7 @@ export class EntryPool implements Usage {
   count = 0
   bytes = 0
   /** One for each distinct retention: a handful. */
-  #shelves: ExpiryQueue[] = []
+  #queues: ExpiryQueue[] = []
   readonly #shares = new Map<string, ScopeEntries>()
   /** The last share that became empty, kept for reuse: a scope with one request at a time needs it again. */
   #emptied: ScopeEntries | undefined
@@ -44,7 +44,7 @@ export class EntryPool implements Usage {
   }
 
   findExpired(now: number): MemoryEntry | undefined {
-    for (const { first } of this.#shelves) if (first !== null && now >= first.expiresAt) return first
+    for (const { first } of this.#queues) if (first !== null && now >= first.expiresAt) return first
     return undefined
   }
 
@@ -53,7 +53,7 @@ export class EntryPool implements Usage {
     if (scope !== undefined) return this.#shares.get(scope)?.oldest ?? undefined
     let oldest: MemoryEntry | undefined
     let writtenAt = Number.POSITIVE_INFINITY
-    for (const { first, keptMs } of this.#shelves) {
+    for (const { first, keptMs } of this.#queues) {
       if (first === null || first.expiresAt - keptMs >= writtenAt) continue
       oldest = first
       writtenAt = first.expiresAt - keptMs
@@ -63,16 +63,16 @@ export class EntryPool implements Usage {
 
   clear(): void {
     this.count = this.bytes = 0
-    this.#shelves = []
+    this.#queues = []
     this.#shares.clear()
     this.#emptied = undefined
   }
 
   #ensureExpiryQueue(keptForMs: number): ExpiryQueue {
     const keptMs = Math.round(keptForMs) // A clock may return fractions.
-    for (const shelf of this.#shelves) if (Object.is(shelf.keptMs, keptMs)) return shelf
-    const shelf = new ExpiryQueue(keptMs)
-    this.#shelves = [...this.#shelves.filter(({ first }) => first !== null), shelf]
-    return shelf
+    for (const queue of this.#queues) if (Object.is(queue.keptMs, keptMs)) return queue
+    const queue = new ExpiryQueue(keptMs)
+    this.#queues = [...this.#queues.filter(({ first }) => first !== null), queue]
+    return queue
   }
 }
