@@ -240,7 +240,7 @@ export function hasNodeEndRun(res: ServerResponse): boolean {
   return getResponseFields(res).finished
 }
 
-/** What a response shows when its buffer changes to this state. */
+/** What a response shows from now on. What it shows once it has `ended` depends on what was sent. */
 export function showState(res: ServerResponse, state: BufferState): void {
   if (state === 'holding') showAsNotEnded(res)
   else if (state === 'given') showAsEnded(res)

@@ -137,7 +137,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
     return true
   }
 
-  /** A head that is not held was written by Node's own `writeHead`. */
+  /** Whether Node's own `writeHead` writes the head: it has done so, or nothing is held any more. */
   get isSending(): boolean {
     return this.#stream !== undefined || this.#head === undefined || this.#sender.isBufferingOver
   }

@@ -27,7 +27,7 @@ export function pickSendingMethods({ writeHead, write, end, flushHeaders }: Send
   return { writeHead, write, end, flushHeaders }
 }
 
-/** Whether nobody had wrapped any of them. */
+/** Whether nobody had wrapped one of them before the middleware. */
 export function areNodeMethods(outlet: OriginalMethods): boolean {
   return outlet === NODES
 }

@@ -190,9 +190,9 @@ function restoreHeldMethods(res: ServerResponse, held: SendingMethods): void {
 /**
  * As bytes, because `end(string)` would write the head in the string's encoding and corrupt its non-ASCII characters,
  * and because a wrapped `end` may only handle bytes, as Express sends them. Node's own `end` gets Latin-1 text, one
- * character per byte, in two cases, because head and body then leave in one piece: short ASCII, which is faster, and
- * which a socket that ignores the encoding reads the same; and a response that waits behind another on its connection,
- * where the `100 Continue` of its own request would otherwise come in between.
+ * character per byte, in two cases, because head and body then leave in one piece. Short ASCII is faster so, and a socket that ignores the
+ * encoding reads it the same. And a response may wait behind another on its connection: the `100 Continue` of its own request would
+ * otherwise come in between.
  */
 function sendBody(res: ServerResponse, body: Uint8Array | string, outlet: Pick<OriginalMethods, 'end'>): void {
   if (typeof body === 'string') return void outlet.end.call(res, body, 'latin1')
