@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Answer, machine, StoredStep } from '../../src/core/index.js'
-import { copySteps, getText, joinTexts, splitTexts } from './packed.js'
+import { copySteps, joinRecordTexts, readFingerprint, readToken, splitRecordTexts } from './packed.js'
 
 type StoredRecord = machine.StoredRecord
 
@@ -39,16 +39,21 @@ export class MemoryEntry {
   }
 
   get token(): string {
-    return this.keptToken ?? getText(this.keptTexts as string, 0)
+    return this.keptToken ?? readToken(this.keptTexts as string)
   }
 
   get fingerprint(): string | null {
-    return this.keptTexts === null ? this.keptFingerprint : getText(this.keptTexts, 1)
+    return this.keptTexts === null ? this.keptFingerprint : readFingerprint(this.keptTexts)
   }
 
   /** A copy for each reader, who may change it. */
   get answer(): Answer {
-    const [, , statusMessage, ...lines] = splitTexts(this.keptTexts as string) as [string, string, string, ...string[]]
+    const [, , statusMessage, ...lines] = splitRecordTexts(this.keptTexts as string) as [
+      string,
+      string,
+      string,
+      ...string[],
+    ]
     const headers: [name: string, value: string][] = []
     for (let i = 0; i < lines.length; i += 2) headers.push([lines[i] as string, lines[i + 1] as string])
     const body = this.content as string | Buffer | null
@@ -77,7 +82,7 @@ export class MemoryEntry {
       const { answer } = record
       this.uncertain = false
       this.keptStatus = answer.status
-      this.keptTexts = joinTexts(record.token, record.fingerprint, answer)
+      this.keptTexts = joinRecordTexts(record.token, record.fingerprint, answer)
       this.keptToken = this.keptFingerprint = null
     } else {
       this.uncertain = record.uncertain
@@ -93,7 +98,7 @@ export interface Usage {
   readonly bytes: number
 }
 
-export const NOTHING: Usage = { count: 0, bytes: 0 }
+export const NO_USAGE: Usage = { count: 0, bytes: 0 }
 
 /** The records of one scope in a room, in the order in which they were written. */
 export class ScopeEntries implements Usage {

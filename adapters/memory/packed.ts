@@ -6,7 +6,7 @@ const RECORD_OVERHEAD_BYTES = 420
 /** The same for a step besides its label and its bytes. */
 const STEP_OVERHEAD_BYTES = 200
 /** Above this size a Buffer is better. Below, its overhead of some 200 bytes and garbage collection costs more. */
-const MOST_BYTES_AS_TEXT = 4_096
+const MAX_BYTES_AS_TEXT = 4_096
 
 /** The size of a record as an entry keeps it. Throws if its answer is not made of text and bytes, as a caller without types may pass it. */
 export function computeSize(key: string, record: machine.StoredRecord): number {
@@ -34,22 +34,25 @@ export function computeSize(key: string, record: machine.StoredRecord): number {
  * times the bytes, and a slice with all of what it is a slice of. If one has a line feed, or the token begins with a bracket, they are a
  * JSON array, which begins with a bracket.
  */
-export function joinTexts(token: string, fingerprint: string, { statusMessage, headers }: Answer): string {
+export function joinRecordTexts(token: string, fingerprint: string, { statusMessage, headers }: Answer): string {
   const texts = [token, fingerprint, statusMessage]
   for (const [name, value] of headers) texts.push(name, value)
   const isPlain = !token.startsWith('[') && !texts.some((text) => text.includes('\n'))
   return isPlain ? texts.join('\n') : JSON.stringify(texts)
 }
 
-export function splitTexts(joined: string): string[] {
+export function splitRecordTexts(joined: string): string[] {
   return joined.startsWith('[') ? JSON.parse(joined) : joined.split('\n')
 }
 
-/** The token (0) or the fingerprint (1). */
-export function getText(joined: string, index: 0 | 1): string {
-  if (joined.startsWith('[')) return splitTexts(joined)[index] as string
+export function readToken(joined: string): string {
+  return joined.startsWith('[') ? (splitRecordTexts(joined)[0] as string) : joined.slice(0, joined.indexOf('\n'))
+}
+
+export function readFingerprint(joined: string): string {
+  if (joined.startsWith('[')) return splitRecordTexts(joined)[1] as string
   const end = joined.indexOf('\n')
-  return index === 0 ? joined.slice(0, end) : joined.slice(end + 1, joined.indexOf('\n', end + 1))
+  return joined.slice(end + 1, joined.indexOf('\n', end + 1))
 }
 
 /** Copies of the bytes of a record, because callers may change theirs. Throws if there is no room for them, and has changed nothing. */
@@ -62,7 +65,7 @@ function copyBody(body: Uint8Array | null): string | Buffer | null {
   if (body === null) return null
   const { buffer, byteOffset, byteLength } = body
   // Not from Buffer's pool: a small slice would keep the whole pool alive.
-  if (byteLength > MOST_BYTES_AS_TEXT) return Buffer.from(new Uint8Array(body).buffer)
+  if (byteLength > MAX_BYTES_AS_TEXT) return Buffer.from(new Uint8Array(body).buffer)
   return (Buffer.isBuffer(body) ? body : Buffer.from(buffer, byteOffset, byteLength)).toString('latin1')
 }
 

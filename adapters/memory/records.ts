@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { type machine, SINGLE_TENANT, type StoreEvent } from '../../src/core/index.js'
-import { MemoryEntry, NOTHING, type Usage } from './entry.js'
+import { MemoryEntry, NO_USAGE, type Usage } from './entry.js'
 import { copyContent } from './packed.js'
 import { EntryPool } from './room.js'
 
@@ -187,7 +187,7 @@ export class MemoryRecords {
     const completed = this.#completed
     const own = inFlight.getScopeUsage(scope)
     const ownCompleted = completed.getScopeUsage(scope)
-    const evicted = isAfterEviction ? ownCompleted : NOTHING
+    const evicted = isAfterEviction ? ownCompleted : NO_USAGE
     const isClaim = growth === 'claim'
     const growsBy = isClaim ? 0 : bytes
     const heldBytes = own.bytes + ownCompleted.bytes - evicted.bytes + growsBy
@@ -197,7 +197,7 @@ export class MemoryRecords {
     const freeCount = maxEntries - inFlight.count - completed.count + evicted.count
     if (isClaim && !this.#isWithinScopeShare(scope, heldCount, freeCount)) return false
 
-    const kept = isAfterEviction ? NOTHING : completed
+    const kept = isAfterEviction ? NO_USAGE : completed
     if (growth !== 'answer' && bytes > 0 && inFlight.bytes + kept.bytes + bytes > maxBytes) return false
     return !isClaim || inFlight.count + kept.count < maxEntries
   }

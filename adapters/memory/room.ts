@@ -1,4 +1,4 @@
-import { ExpiryQueue, leaveExpiryQueue, type MemoryEntry, NOTHING, ScopeEntries, type Usage } from './entry.js'
+import { ExpiryQueue, leaveExpiryQueue, type MemoryEntry, NO_USAGE, ScopeEntries, type Usage } from './entry.js'
 
 /**
  * Records of one kind: their total size, the share of each scope, and the order in which they may be dropped. Finding the
@@ -14,7 +14,7 @@ export class EntryPool implements Usage {
   #emptied: ScopeEntries | undefined
 
   getScopeUsage(scope: string): Usage {
-    return this.#shares.get(scope) ?? NOTHING
+    return this.#shares.get(scope) ?? NO_USAGE
   }
 
   add(entry: MemoryEntry, scope: string, now: number): void {

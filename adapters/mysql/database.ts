@@ -19,7 +19,7 @@ import {
   storeError,
 } from './errors.js'
 import { examineDatabase, type SessionProperties } from './examination.js'
-import { RESET_CLOCK_SQL } from './session.js'
+import { RESET_SESSION_CLOCK_SQL } from './session.js'
 import { type Statement, toLiteralSql } from './sql.js'
 
 interface WriteResult {
@@ -50,8 +50,8 @@ export class MySqlDatabase {
   }
 
   /** How large a statement may be, as far as that is known. */
-  get mostStatementBytes(): number {
-    return this.last?.mostStatementBytes ?? Number.POSITIVE_INFINITY
+  get maxStatementBytes(): number {
+    return this.last?.maxStatementBytes ?? Number.POSITIVE_INFINITY
   }
 
   /** @throws MySqlStoreError */
@@ -130,7 +130,7 @@ async function sendStatement(
   sql: string,
   found: SessionProperties | undefined,
 ): Promise<unknown> {
-  if (found !== undefined) assertStatementFits(sql.length, found.mostStatementBytes)
+  if (found !== undefined) assertStatementFits(sql.length, found.maxStatementBytes)
   if (found?.hidesItsClock === true) await resetClock(connection)
   const result = await sendSql(connection, sql).catch((error) => {
     throw redactStatementError(error)
@@ -144,7 +144,7 @@ async function sendStatement(
 
 /** Whom the server does not let set it has not set it. */
 async function resetClock(connection: MySqlConnection): Promise<void> {
-  await sendSql(connection, RESET_CLOCK_SQL).catch((error) => {
+  await sendSql(connection, RESET_SESSION_CLOCK_SQL).catch((error) => {
     if (!isStatementRefusal(error)) throw error
   })
 }

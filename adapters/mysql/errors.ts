@@ -45,9 +45,9 @@ export class MySqlStoreError extends StoreError<MySqlStoreErrorCode> {
 recognizeAcrossCopies(MySqlStoreError, 'MySqlStoreError')
 
 /** Before a statement is sent: the server ends the session of one that is too large, or the client does. */
-export function assertStatementFits(bytes: number, mostStatementBytes: number): void {
-  if (bytes <= mostStatementBytes) return
-  const sizes = `It has ${bytes} bytes, and may have ${mostStatementBytes}.`
+export function assertStatementFits(bytes: number, maxStatementBytes: number): void {
+  if (bytes <= maxStatementBytes) return
+  const sizes = `It has ${bytes} bytes, and may have ${maxStatementBytes}.`
   throw new MySqlStoreError('packet_too_large', `${ADVICE.packet_too_large} ${sizes}`)
 }
 

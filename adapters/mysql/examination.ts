@@ -4,7 +4,7 @@ import { createStatement, toLiteralSql } from './sql.js'
 
 export interface SessionProperties {
   /** `max_allowed_packet`. */
-  readonly mostStatementBytes: number
+  readonly maxStatementBytes: number
   /** Whether a locking read of a row that was changed since the transaction's snapshot ends the transaction. */
   readonly isolatesSnapshots: boolean
   /** Whether no statement can see that the session's clock was set. */
@@ -52,7 +52,7 @@ export async function examineDatabase(
   // Safe updates would refuse the form of DELETE that names an index.
   await send(`SET SESSION innodb_lock_wait_timeout = ${WAIT_S}, sql_safe_updates = 0, character_set_results = utf8mb4`)
   return {
-    mostStatementBytes: Number(session.max_allowed_packet),
+    maxStatementBytes: Number(session.max_allowed_packet),
     isolatesSnapshots: session.innodb_snapshot_isolation === 'ON',
     hidesItsClock: tables.some(({ stood_at }) => stood_at !== null),
   }

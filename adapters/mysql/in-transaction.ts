@@ -9,7 +9,7 @@ import {
   type RecordedResult,
   type StepChange,
 } from '../../src/core/index.js'
-import type { OpenedTransactions } from '../sql/client-transactions.js'
+import type { TransactionRunner } from '../sql/client-transactions.js'
 import { findRows } from '../sql/clients.js'
 import { isEndedByWork } from '../sql/errors.js'
 import {
@@ -22,7 +22,7 @@ import {
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
 import type { Row } from '../sql/row.js'
 import type { SqlTransactions } from '../sql/sql-store.js'
-import { encodeSteps, findRecordedResult, hasStepsThatFitStatement } from '../sql/steps-column.js'
+import { areStepsWithinLimit, encodeSteps, findRecordedResult } from '../sql/steps-column.js'
 import type { MySqlDatabase } from './database.js'
 import {
   ADVICE,
@@ -42,7 +42,7 @@ import type { MySqlRecordTable } from './record-table.js'
 import { clockIsSetError, countWrites, readVariable, selectClock, showWriteCounters } from './session.js'
 import { computeStatementBytes, createStatement, type Statement, toLockRowToken, toSavepointName } from './sql.js'
 import { createTransactionStatements } from './statements.js'
-import { type AnyTransactions, toOpenedTransactions } from './transactions.js'
+import { type AnyTransactions, toTransactionRunner } from './transactions.js'
 
 /**
  * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
@@ -73,7 +73,7 @@ interface TransactionMark {
  * code that opened the transaction can recognise a deadlock and retry.
  */
 export class MySqlTransactionStatements implements SqlTransactions {
-  readonly #client: OpenedTransactions<Statement>
+  readonly #client: TransactionRunner<Statement>
   readonly #database: MySqlDatabase
   readonly #table: MySqlRecordTable
   readonly #statements: ReturnType<typeof createTransactionStatements>
@@ -84,7 +84,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
   #isolatesSnapshots: boolean | undefined
 
   constructor(given: AnyTransactions, database: MySqlDatabase, table: MySqlRecordTable, prefix: string) {
-    this.#client = toOpenedTransactions(given)
+    this.#client = toTransactionRunner(given)
     this.#database = database
     this.#table = table
     this.#statements = createTransactionStatements(prefix)
@@ -137,7 +137,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
     const found = await this.#lockOwnedWithSteps(open, key, token)
     const kept = { ...found, steps: machine.applyStep(found.steps, change) }
     const bare = { ...found, steps: machine.applyStep(found.steps, { ...change, result: null }) }
-    const hasRoom = hasStepsThatFitStatement(kept, this.#database.mostStatementBytes)
+    const hasRoom = areStepsWithinLimit(kept, this.#database.maxStatementBytes)
     const steps = encodeSteps(hasRoom ? kept : bare)
     await this.#send(open, this.#statements.writeSteps({ id: computeRecordId(key), steps }))
   }
@@ -305,7 +305,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
 
   async #send(open: TransactionHandle, sent: Statement): Promise<unknown> {
     if (open.isOver()) throw transactionUnmarkedError()
-    assertStatementFits(computeStatementBytes(sent), this.#database.mostStatementBytes)
+    assertStatementFits(computeStatementBytes(sent), this.#database.maxStatementBytes)
     try {
       return await this.#client.run(open.tx, sent)
     } catch (thrown) {

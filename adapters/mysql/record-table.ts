@@ -69,7 +69,7 @@ export class MySqlRecordTable extends SqlRecordTable<
     if (expired.length === 0) return { removed: 0, next }
     const removing = this.database.write(this.statements.removeExpired(expired))
     // Rows that a transaction has locked, which takes their keys, are left for the next time, and with them the others of this step.
-    return { removed: await this.replaceIfLocked(removing, 0), next }
+    return { removed: await this.resolveLockedAs(removing, 0), next }
   }
 
   async takeSweepTurn(turnMs: number): Promise<{ readonly from: string | null } | null> {

@@ -3,7 +3,7 @@ import { createStatement } from './sql.js'
 
 /**
  * The time of the statement, in milliseconds since 1970. In UTC, so that neither the time zone of the session nor its change to winter
- * time matters. `SET timestamp` moves it, so it counts only where `IS_SERVER_TIME`.
+ * time matters. `SET timestamp` moves it, so it counts only where `IS_SESSION_CLOCK_REAL`.
  */
 export const NOW = `(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)`
 
@@ -14,7 +14,7 @@ const APART = 'ABS(TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)))'
 const MOST_APART_US = 2_000_000
 
 /** Whether the time of the statement is the server's, or the application has set it for its session, as for a back-dated booking. */
-export const IS_SERVER_TIME = `${APART} < ${MOST_APART_US}`
+export const IS_SESSION_CLOCK_REAL = `${APART} < ${MOST_APART_US}`
 
 /**
  * What a statement says of its session's clock: whether it was set; and, where that cannot be seen in one statement, at which
@@ -22,13 +22,13 @@ export const IS_SERVER_TIME = `${APART} < ${MOST_APART_US}`
  * session whose clock was set has the same microsecond, and of no other.
  */
 export const CLOCK_COLUMNS =
-  `CASE WHEN ${IS_SERVER_TIME} THEN '0' ELSE '1' END AS is_set, ` +
+  `CASE WHEN ${IS_SESSION_CLOCK_REAL} THEN '0' ELSE '1' END AS is_set, ` +
   'CASE WHEN SYSDATE(6) = NOW(6) THEN CONCAT(UTC_TIMESTAMP(6)) END AS stood_at'
 
 export const selectClock = createStatement('SELECT CONCAT(UTC_TIMESTAMP(6)) AS stood_at LIMIT 1')
 
 /** For the store's own sessions, where no statement could see that the clock was set. */
-export const RESET_CLOCK_SQL = 'SET timestamp = DEFAULT'
+export const RESET_SESSION_CLOCK_SQL = 'SET timestamp = DEFAULT'
 
 export function clockIsSetError(): MySqlStoreError {
   return new MySqlStoreError(

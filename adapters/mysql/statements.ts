@@ -1,6 +1,6 @@
 import { CLAIMED_COLUMNS, FORMAT, INTEGER_COLUMNS, RECORD_COLUMNS } from '../sql/record-columns.js'
 import { createTableNames, toBinarySql } from './schema.js'
-import { CLOCK_COLUMNS, IS_SERVER_TIME, NOW } from './session.js'
+import { CLOCK_COLUMNS, IS_SESSION_CLOCK_REAL, NOW } from './session.js'
 import { createStatement, type Statement } from './sql.js'
 
 const IN_FLIGHT = toBinarySql('in-flight')
@@ -16,7 +16,7 @@ const IS_PRIMARY = "CONCAT(@@GLOBAL.read_only) IN ('0', 'OFF')"
 const SERVER = `CONCAT(${NOW}) AS now, CASE WHEN ${IS_PRIMARY} THEN '0' ELSE '1' END AS read_only`
 
 /** Of a statement that writes by the server's time. */
-const MAY_WRITE = `${IS_PRIMARY} AND ${IS_SERVER_TIME}`
+const MAY_WRITE = `${IS_PRIMARY} AND ${IS_SESSION_CLOCK_REAL}`
 
 /** Evaluated before a lock is waited for. */
 const BEFORE_LOCKS = `(SELECT ${CLOCK_COLUMNS}) c`
@@ -66,16 +66,16 @@ export function createRecordStatements(prefix: string) {
     /** Removes those of these rows that have expired. By the index: reading a small table whole would lock each row of it. */
     removeExpired: (ids: readonly Buffer[]): Statement =>
       createStatement(`DELETE r FROM ${records} r FORCE INDEX (PRIMARY)
-        WHERE r.expires_at <= ${NOW} AND ${IS_SERVER_TIME} AND r.id IN (${ids.map((_, i) => `:id${i}`).join(', ')})`)(
+        WHERE r.expires_at <= ${NOW} AND ${IS_SESSION_CLOCK_REAL} AND r.id IN (${ids.map((_, i) => `:id${i}`).join(', ')})`)(
         Object.fromEntries(ids.map((id, i) => [`id${i}`, id])),
       ),
     /** Takes the turn to sweep for so many milliseconds, if nobody has it. */
     takeTurn: createStatement(
-      `UPDATE ${sweeps} SET due_at = ${NOW} + :turnMs WHERE id = 1 AND due_at <= ${NOW} AND ${IS_SERVER_TIME}`,
+      `UPDATE ${sweeps} SET due_at = ${NOW} + :turnMs WHERE id = 1 AND due_at <= ${NOW} AND ${IS_SESSION_CLOCK_REAL}`,
     ),
     progress: createStatement(`SELECT HEX(next_id) AS next_id FROM ${sweeps} WHERE id = 1 LIMIT 1`),
     releaseTurn: createStatement(
-      `UPDATE ${sweeps} SET next_id = :from, due_at = ${NOW} + :pauseMs WHERE id = 1 AND ${IS_SERVER_TIME}`,
+      `UPDATE ${sweeps} SET next_id = :from, due_at = ${NOW} + :pauseMs WHERE id = 1 AND ${IS_SESSION_CLOCK_REAL}`,
     ),
   }
 }

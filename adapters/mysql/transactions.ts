@@ -1,7 +1,7 @@
 import {
   type ClientTransactions,
-  type OpenedTransactions,
   type PoolTransactionOptions,
+  type TransactionRunner,
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
@@ -37,11 +37,11 @@ type ConnectionOf<Given> = Given extends MySqlPromisePool
     ? Parameters<Parameters<Given['getConnection']>[0]>[1]
     : never
 
-export function toOpenedTransactions(given: AnyTransactions): OpenedTransactions<Statement> {
-  return (isPool(given) ? createPoolTransactions(given) : given) as OpenedTransactions<Statement>
+export function toTransactionRunner(given: AnyTransactions): TransactionRunner<Statement> {
+  return (isPool(given) ? createPoolTransactions(given) : given) as TransactionRunner<Statement>
 }
 
-function createPoolTransactions(pool: MySqlPool): OpenedTransactions<Statement, object, PoolTransactionOptions> {
+function createPoolTransactions(pool: MySqlPool): TransactionRunner<Statement, object, PoolTransactionOptions> {
   const ends = new WeakMap<object, Promise<void>>()
   return {
     run: (tx, statement) => sendSql(getCallbackConnection(tx), toLiteralSql(statement)),

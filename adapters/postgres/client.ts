@@ -192,9 +192,9 @@ interface Protocol {
 }
 
 /** What a statement of a pipeline has returned, or why it failed; those behind a failure were not carried out. */
-export type PipedResult = ClientResult | FailedStatement
+export type PipedResult = StatementResult | FailedStatement
 
-export interface ClientResult {
+export interface StatementResult {
   readonly rows: readonly Record<string, unknown>[]
   readonly command: string
 }

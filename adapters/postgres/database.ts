@@ -21,7 +21,7 @@ const WALK_SETTINGS = `${SETTINGS}, pg_catalog.set_config('enable_seqscan', 'off
  * sent again.
  */
 export class PostgresDatabase {
-  readonly mostStatementBytes = Number.POSITIVE_INFINITY
+  readonly maxStatementBytes = Number.POSITIVE_INFINITY
   readonly #send: StatementSender
   readonly #schema: string
   /**

@@ -9,7 +9,7 @@ import {
   type RecordedResult,
   type StepChange,
 } from '../../src/core/index.js'
-import type { OpenedTransactions } from '../sql/client-transactions.js'
+import type { TransactionRunner } from '../sql/client-transactions.js'
 import { redactErrorValues } from '../sql/errors.js'
 import { buildUnreadableMessage } from '../sql/record-columns.js'
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
@@ -37,7 +37,7 @@ import { createTransactionStatements } from './transaction-statements.js'
  * code that opened the transaction can recognise a serialization failure and retry.
  */
 export class PostgresTransactionStatements implements SqlTransactions {
-  readonly #client: OpenedTransactions<Statement>
+  readonly #client: TransactionRunner<Statement>
   readonly #table: PostgresRecordTable
   readonly #schema: string
   readonly #statements: ReturnType<typeof createTransactionStatements>
@@ -47,7 +47,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
   /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
   #admitsRenewals = false
 
-  constructor(client: OpenedTransactions<Statement>, table: PostgresRecordTable, schema: string) {
+  constructor(client: TransactionRunner<Statement>, table: PostgresRecordTable, schema: string) {
     this.#client = client
     this.#table = table
     this.#schema = schema

@@ -9,7 +9,7 @@ import { PostgresTransactionStatements } from './in-transaction.js'
 import { type PostgresStoreOptions, readOptions, readSchema, type SchemaOptions } from './options.js'
 import { PostgresRecordTable } from './record-table.js'
 import { migrationSql, schemaSql, selectInstalledSql } from './schema.js'
-import { type AnyTransactions, type TxOf, toOpenedTransactions } from './transactions.js'
+import { type AnyTransactions, type TxOf, toTransactionRunner } from './transactions.js'
 
 /**
  * Keeps records in Postgres 14 or later, for many processes. Each record is a row, and each statement a transaction of its own: no
@@ -33,7 +33,7 @@ export class PostgresStore<Given extends AnyTransactions = AnyTransactions> exte
     const turns = new PoolTurns('max', PostgresStoreError)
     const database = new PostgresDatabase({ pool, query }, schema, turns, prepares)
     const table = new PostgresRecordTable(database, schema)
-    const opened = transactions && toOpenedTransactions(transactions, prepares)
+    const opened = transactions && toTransactionRunner(transactions, prepares)
     super({
       name: 'PostgresStore',
       place: schema,

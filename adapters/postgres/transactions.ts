@@ -1,12 +1,11 @@
 import {
   type ClientTransactions,
-  type OpenedTransactions,
   type PoolTransactionOptions,
+  type TransactionRunner,
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
 import {
-  type ClientResult,
   COMMIT,
   canPipeline,
   FailedStatement,
@@ -15,6 +14,7 @@ import {
   type PipedResult,
   type PostgresConnection,
   type PostgresPool,
+  type StatementResult,
   sendAll,
   sendOnConnection,
   tryRollback,
@@ -44,8 +44,8 @@ export type TxOf<Given> = TxOfFunctions<
       : never
 >
 
-export function toOpenedTransactions(given: AnyTransactions, prepares: boolean): OpenedTransactions<Statement> {
-  return (isPool(given) ? onPool(given, prepares) : given) as OpenedTransactions<Statement>
+export function toTransactionRunner(given: AnyTransactions, prepares: boolean): TransactionRunner<Statement> {
+  return (isPool(given) ? onPool(given, prepares) : given) as TransactionRunner<Statement>
 }
 
 /**
@@ -55,7 +55,7 @@ export function toOpenedTransactions(given: AnyTransactions, prepares: boolean):
 function onPool(
   pool: PostgresPool,
   prepares: boolean,
-): OpenedTransactions<Statement, PostgresConnection, PoolTransactionOptions> {
+): TransactionRunner<Statement, PostgresConnection, PoolTransactionOptions> {
   watchErrorsFromStart(pool)
   const open = new WeakMap<PostgresConnection, ConnectionTransaction>()
   return {
@@ -133,7 +133,7 @@ class ConnectionTransaction {
   async commit(): Promise<void> {
     if (!this.#hasBegun) return
     this.#commit ??= (await sendAll(this.#connection, [COMMIT], false))[0]
-    const [{ command }] = requireResults([this.#commit as PipedResult], 1) as [ClientResult]
+    const [{ command }] = requireResults([this.#commit as PipedResult], 1) as [StatementResult]
     if (command !== 'COMMIT') throw rolledBackAtCommitError()
   }
 
@@ -143,12 +143,12 @@ class ConnectionTransaction {
 }
 
 /** The results of the first statements that were sent. A client may have returned nothing for one. */
-function requireResults(results: readonly PipedResult[], amount: number): readonly ClientResult[] {
+function requireResults(results: readonly PipedResult[], amount: number): readonly StatementResult[] {
   const required = results.slice(0, amount)
   for (const each of required) if (each instanceof FailedStatement) throw each.error
   if (required.length < amount)
     throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
-  return required as readonly ClientResult[]
+  return required as readonly StatementResult[]
 }
 
 function buildBeginSql(options: PoolTransactionOptions | undefined): string {

@@ -39,8 +39,8 @@ export function encodeBody({ body }: Answer): string | Buffer {
 export function encodeBytes(given: Uint8Array): string | Buffer {
   const { buffer, byteOffset, byteLength } = given
   const bytes = Buffer.isBuffer(given) ? given : Buffer.from(buffer, byteOffset, byteLength)
-  return byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes) ? bytes.toString('latin1') : bytes
+  return byteLength <= MAX_BYTES_AS_TEXT && isAscii(bytes) ? bytes.toString('latin1') : bytes
 }
 
 /** Above this size, copying the text costs more than sending a second piece. */
-const MOST_BYTES_AS_TEXT = 4_096
+const MAX_BYTES_AS_TEXT = 4_096

@@ -15,7 +15,7 @@ export interface ClientTransactions<Statement, Tx, Options> {
 }
 
 /** The transactions of a pool can do more than those of other clients. */
-export interface OpenedTransactions<Statement, Tx = unknown, Options = unknown>
+export interface TransactionRunner<Statement, Tx = unknown, Options = unknown>
   extends ClientTransactions<Statement, Tx, Options> {
   /** Resolves when the database ends the session. */
   sessionEnd?(tx: Tx): Promise<void> | undefined

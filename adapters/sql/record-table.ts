@@ -38,7 +38,7 @@ type RecordStatements<Statement> = Readonly<
 /** Where statements are sent, each a transaction of its own. `isUrgent`: late, it is worth nothing. */
 interface RecordDatabase<Statement> {
   /** How many bytes a statement may have. */
-  readonly mostStatementBytes: number
+  readonly maxStatementBytes: number
   queryRows(statement: Statement, isUrgent?: boolean): Promise<readonly Row[]>
   /** Resolves with how many rows were written: none of those that would be there twice. */
   write(statement: Statement, isUrgent?: boolean): Promise<number>
@@ -96,8 +96,8 @@ export abstract class SqlRecordTable<
     return new this.#StoreError(code, message)
   }
 
-  get mostStatementBytes(): number {
-    return this.database.mostStatementBytes
+  get maxStatementBytes(): number {
+    return this.database.maxStatementBytes
   }
 
   /** `fingerprint`: whoever sends another one is not shown the answer. */
@@ -112,13 +112,13 @@ export abstract class SqlRecordTable<
   /** The row as last committed; `locked`: a transaction has locked it. */
   async readUnlessRowLocked(key: string, kind: CommandKind = 'claim'): Promise<RecordSnapshot | 'locked'> {
     const sent = this.statements.readUnlessRowLocked({ id: computeRecordId(key) })
-    const rows = await this.replaceIfLocked(this.database.queryRows(sent, isUrgent(kind)), 'locked')
+    const rows = await this.resolveLockedAs(this.database.queryRows(sent, isUrgent(kind)), 'locked')
     if (rows === 'locked') return 'locked'
     return rows[0] === undefined ? this.read(key, undefined, kind) : this.parseRow(rows[0])
   }
 
   /** What was sent, or `replacement` if a transaction has locked the row. */
-  async replaceIfLocked<Reply, const Replacement>(
+  async resolveLockedAs<Reply, const Replacement>(
     sent: Promise<Reply>,
     replacement: Replacement,
   ): Promise<Reply | Replacement> {

@@ -14,7 +14,7 @@ import {
 import { KeyedQueue } from './keyed-queue.js'
 import { isSameVersion, type RecordSnapshot, type StoredRecord } from './record-columns.js'
 import type { CommandKind, SqlRecordTable } from './record-table.js'
-import { hasStepsThatFitStatement } from './steps-column.js'
+import { areStepsWithinLimit } from './steps-column.js'
 
 /** A command of the machine, on a record and the database's time. */
 type Command<Reply> = (record: StoredRecord | null, now: number) => machine.Change<Reply>
@@ -77,7 +77,7 @@ export class RowStore {
   async step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
     const command: Command<CommandReply> = (record, now) => {
       const change = machine.step(record, own, now)
-      if (own.result === null || hasStepsThatFitStatement(change.record, this.#table.mostStatementBytes)) return change
+      if (own.result === null || areStepsWithinLimit(change.record, this.#table.maxStatementBytes)) return change
       return machine.step(record, { ...own, result: null }, now)
     }
     return this.#steps.runInTurn(key, () => this.#change(key, command, own.fingerprint))
@@ -105,7 +105,7 @@ export class RowStore {
         const looked = machine.look(found.record, looking, found.now)
         // It would be in the way of the row that a transaction inserts. Whoever has locked it writes a record over it.
         if (found.record === null && found.version !== null) {
-          await table.replaceIfLocked(table.remove(key, found.version, 'claim'), false)
+          await table.resolveLockedAs(table.remove(key, found.version, 'claim'), false)
         }
         if (!isLapsed(found) || looked.acquired || looked.record.state !== 'in-flight') return looked
         if ((await table.readUnlessRowLocked(key)) !== 'locked') return looked
@@ -123,7 +123,7 @@ export class RowStore {
         const taken = { ok: false, record: null } as const
         if ((await table.readUnlessKeyLocked(key)) === 'locked') return taken
         const changed = this.#change(key, (record, now) => machine.withhold(record, own, now), own.fingerprint)
-        return table.replaceIfLocked(changed, taken)
+        return table.resolveLockedAs(changed, taken)
       },
     }
   }

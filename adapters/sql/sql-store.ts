@@ -84,7 +84,7 @@ export abstract class SqlStore<Tx, Options> extends RowStore implements Store {
       look: async (key, looking) => this.#startSweepsBehind(unclaimed.look(key, looking)),
     }
     const sweep = {
-      step: (pace: Parameters<TableWalks['sweepStretchInTurn']>[0]) => this.#walks.sweepStretchInTurn(pace),
+      step: (pace: Parameters<TableWalks['sweepStretchIfOurTurn']>[0]) => this.#walks.sweepStretchIfOurTurn(pace),
       isClientClosed,
       onFailure: (error: unknown) => this.emit({ type: 'sweep_failed', error: error as StoreError }),
     }

@@ -41,9 +41,9 @@ export function encodeStepsColumn(recorded: StoredSteps, rerun: boolean): Buffer
  * Whether a statement, in which a byte takes two, has room for the steps of a record. The rest of it is for its other columns, and
  * for steps that are to begin.
  */
-export function hasStepsThatFitStatement(record: StoredRecord | null, mostStatementBytes: number): boolean {
-  if (record === null || mostStatementBytes === Number.POSITIVE_INFINITY) return true
-  return 2 * (encodeSteps(record)?.byteLength ?? 0) <= mostStatementBytes * STEPS_SHARE
+export function areStepsWithinLimit(record: StoredRecord | null, maxStatementBytes: number): boolean {
+  if (record === null || maxStatementBytes === Number.POSITIVE_INFINITY) return true
+  return 2 * (encodeSteps(record)?.byteLength ?? 0) <= maxStatementBytes * STEPS_SHARE
 }
 
 const STEPS_SHARE = 7 / 8

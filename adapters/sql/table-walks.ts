@@ -42,7 +42,7 @@ export class TableWalks {
   }
 
   /** One stretch of the sweep of all processes. Resolves with whether it was this one's turn, and there is more. */
-  async sweepStretchInTurn({ pauseMs, restMs }: SweepIntervals): Promise<boolean> {
+  async sweepStretchIfOurTurn({ pauseMs, restMs }: SweepIntervals): Promise<boolean> {
     const turn = await this.#table.takeSweepTurn(TURN_MS)
     if (turn === null) return false
     const { next } = await this.#table.sweepStretch(turn.from)

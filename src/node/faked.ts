@@ -82,7 +82,7 @@ export function overrideResponse(res: ServerResponse, holder: ResponseOverrides)
  * From 24.22 to 25, Node asks for this at each header, twice, and reads the server's options through the request's socket. From 26 on it asks
  * once for each message. Called before that socket is a view, because a view makes each question slow.
  */
-export function keepHeaderValidation(res: ServerResponse): void {
+export function rememberHeaderValidation(res: ServerResponse): void {
   const held = res as unknown as { _isLenientHeaderValidation?: () => boolean }
   const isLenient = held._isLenientHeaderValidation?.()
   if (isLenient !== undefined) held._isLenientHeaderValidation = isLenient ? returnTrue : returnFalse
@@ -241,7 +241,7 @@ export function hasNodeEndRun(res: ServerResponse): boolean {
 }
 
 /** What a response shows from now on. What it shows once it has `ended` depends on what was sent. */
-export function showState(res: ServerResponse, state: BufferState): void {
+export function showBufferState(res: ServerResponse, state: BufferState): void {
   if (state === 'holding') showAsNotEnded(res)
   else if (state === 'given') showAsEnded(res)
   else if (state === 'broken') showAsDestroyed(res, true)

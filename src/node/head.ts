@@ -3,9 +3,9 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerRe
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
 import * as faked from './faked.js'
 import { getHeaderMap, getHeaderValue, type HeaderMap, isSameHeaderValue } from './headers.js'
-import { copyBytes, MOST_BYTES_AS_TEXT } from './held-body.js'
+import { copyBytes, MAX_BYTES_AS_TEXT } from './held-body.js'
 import { invalidStatusError, invalidStatusMessageError } from './node-errors.js'
-import { areNodeMethods, hasNodeEnd, type OriginalMethods } from './sending/outlet.js'
+import { areUnwrappedNodeMethods, hasNodeEnd, type OriginalMethods } from './sending/outlet.js'
 
 /** The head that a handler handed over with its first byte, or with `writeHead`. */
 export interface ResponseHead {
@@ -148,7 +148,7 @@ export function captureWholeResponse(
   chunk: unknown,
   encoding: unknown,
 ): WholeResponse | undefined {
-  if (!areNodeMethods(outlet) || !faked.areMethodsOurs(res) || !faked.announcesLength(res)) return undefined
+  if (!areUnwrappedNodeMethods(outlet) || !faked.areMethodsOurs(res) || !faked.announcesLength(res)) return undefined
   const { statusCode: status } = res
   if (!Number.isInteger(status) || status > 599 || !mayHaveBody(req, status) || res.statusMessage) return undefined
   if (!isShort(chunk)) return undefined
@@ -163,7 +163,7 @@ export function captureWholeResponse(
 /** A longer one would be copied twice where it is not captured, and is not sent as text. */
 function isShort(chunk: unknown): boolean {
   const { length } = chunk as { readonly length?: unknown }
-  return typeof length === 'number' && length <= MOST_BYTES_AS_TEXT
+  return typeof length === 'number' && length <= MAX_BYTES_AS_TEXT
 }
 
 /** The default, too. */

@@ -27,7 +27,7 @@ export class BodyBuffer {
 const NOTHING = Buffer.alloc(0)
 
 /** Above this size, copying the text costs more than sending a second piece. */
-export const MOST_BYTES_AS_TEXT = 16_384
+export const MAX_BYTES_AS_TEXT = 16_384
 
 /**
  * A copy, because the caller may reuse its buffer before the response is sent. Throws for what Node's own `write`

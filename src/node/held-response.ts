@@ -68,7 +68,7 @@ export class BufferedResponse implements faked.ResponseOverrides, AnswerBuffer {
 
   #changeState(state: faked.BufferState): void {
     this.#state = state
-    faked.showState(this.#res, state)
+    faked.showBufferState(this.#res, state)
     if (state === 'finished' && this.#hangsUp) faked.closeAfterResponse(this.#res)
   }
 

@@ -28,7 +28,7 @@ export function pickSendingMethods({ writeHead, write, end, flushHeaders }: Send
 }
 
 /** Whether nobody had wrapped one of them before the middleware. */
-export function areNodeMethods(outlet: OriginalMethods): boolean {
+export function areUnwrappedNodeMethods(outlet: OriginalMethods): boolean {
   return outlet === NODES
 }
 

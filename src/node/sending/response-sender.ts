@@ -42,7 +42,7 @@ class ConnectedClient {
     this.outlet = getOriginalMethods(res)
     this.socket = req.socket
     this.#response = response
-    faked.keepHeaderValidation(res)
+    faked.rememberHeaderValidation(res)
     this.#ofRequest = this.socket && SocketViews.acquire(this.socket, response)
     this.#shown = this.#ofRequest?.guarded ?? this.socket
     faked.showRequestSocket(req, this.#shown)

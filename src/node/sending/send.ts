@@ -16,7 +16,7 @@ import {
   restoreHeaders,
   snapshotHeaders,
 } from '../headers.js'
-import { MOST_BYTES_AS_TEXT, toBuffer } from '../held-body.js'
+import { MAX_BYTES_AS_TEXT, toBuffer } from '../held-body.js'
 import type { Callback } from '../node-errors.js'
 import { getOriginalMethods, hasNodeEnd, hasNodeWrite, type OriginalMethods, type SendingMethods } from './outlet.js'
 
@@ -199,7 +199,7 @@ function sendBody(res: ServerResponse, body: Uint8Array | string, outlet: Pick<O
   const { byteLength } = body
   if (byteLength === 0) return void outlet.end.call(res)
   const bytes = Buffer.isBuffer(body) ? body : toBuffer(body)
-  const asText = hasNodeEnd(outlet) && (res.socket === null || (byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)))
+  const asText = hasNodeEnd(outlet) && (res.socket === null || (byteLength <= MAX_BYTES_AS_TEXT && isAscii(bytes)))
   if (asText) outlet.end.call(res, bytes.toString('latin1'), 'latin1')
   else outlet.end.call(res, bytes)
 }

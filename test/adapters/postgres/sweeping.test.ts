@@ -155,7 +155,7 @@ describe('by itself', () => {
     for (let turn = 0; turn < 2; turn++) {
       await query('TRUNCATE once_per_key.records, once_per_key.sweeps')
       await fill(1)
-      expect(await walks.sweepStretchInTurn({ pauseMs: 0, restMs: 0 })).toBe(false)
+      expect(await walks.sweepStretchIfOurTurn({ pauseMs: 0, restMs: 0 })).toBe(false)
       expect(await names()).toEqual([])
     }
   })
@@ -168,7 +168,7 @@ describe('by itself', () => {
       {
         async step(pace) {
           if (++tries === 1) throw new Error('lost')
-          const step = walks.sweepStretchInTurn(pace)
+          const step = walks.sweepStretchIfOurTurn(pace)
           mine.steps.push(step)
           return step
         },
@@ -192,7 +192,7 @@ describe('by itself', () => {
     }
     const sweep = {
       step: (pace: SweepIntervals) => {
-        const step = walksOfOwn.sweepStretchInTurn(pace)
+        const step = walksOfOwn.sweepStretchIfOurTurn(pace)
         mine.steps.push(step)
         return step
       },

@@ -136,7 +136,7 @@ const UNCLAIMED: readonly Planted[] = [
   },
   {
     name: 'an expired record keeps its key for ever',
-    find: "await table.replaceIfLocked(table.remove(key, found.version, 'claim'), false)",
+    find: "await table.resolveLockedAs(table.remove(key, found.version, 'claim'), false)",
     replace: '',
     check: 'L1',
   },
