@@ -27,6 +27,42 @@ test('a value that is small is hashed as its canonical text', () => {
   expect(fingerprintOf({ to: 'acme', amount: 100 })).toBe(`v1.${createHash('sha256').update(text).digest('base64url')}`)
 })
 
+const TOKENS = [
+  'short',
+  'a "quoted" one',
+  'ü',
+  '\ud800',
+  'p'.repeat(40),
+  'é'.repeat(40),
+  1e15,
+  1.5e-7,
+  true,
+  null,
+  [],
+  {},
+]
+
+test.each(['x', 'ü', '€', '😀', '"'])('a value that is hashed in parts is hashed as its canonical text: %s', (unit) => {
+  const piece = unit.repeat(20)
+  const pieces = Array(Math.floor(16_100 / Buffer.byteLength(`,${JSON.stringify(piece)}`))).fill(piece)
+  // Each token begins at each place around the end of a part, which is 16 KiB.
+  for (let units = 220; units <= 320; units++) {
+    const before = [...pieces, 'y'.repeat(units % 20), ...Array(Math.floor(units / 20)).fill('y'.repeat(20))]
+    for (const token of TOKENS) {
+      const given = [...before, token, { token }]
+      const text = `json\n${JSON.stringify(given)}`
+      expect(fingerprintOf(given)).toBe(`v1.${createHash('sha256').update(text).digest('base64url')}`)
+    }
+  }
+})
+
+test('a `toJSON` may make the fingerprint of another value', () => {
+  const other = new (class {
+    toJSON = () => fingerprintOf({ inner: [1, 2, 3] })
+  })()
+  expect(fingerprintOf({ a: 1, b: other, c: 2 })).toBe(fingerprintOf({ a: 1, b: other.toJSON(), c: 2 }))
+})
+
 test('bytes and strings count by their bytes, and are no JSON', () => {
   expect(fingerprintOf('päyload')).toBe(fingerprintOf(Buffer.from('päyload')))
   expect(fingerprintOf('{}')).not.toBe(fingerprintOf({}))
