@@ -1,6 +1,11 @@
+export const NOW = `
+local key = KEYS[1]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`
+
 /**
- * The format of a record, as the Lua with which every script begins: `now`, `read`, `write` and `shown`, which is the form
- * of a record in a reply (`reply.ts` reads it).
+ * The format of a record, as Lua: `read`, `write` and `shown`, which is the form of a record in a reply (`reply.ts` reads it).
  *
  * A record is one string: a format version ('1'), its fields (a MessagePack array, in the order of HEAD and TAILS),
  * then the raw body. It takes less memory than a hash (`npm run measure:redis`). The retention is the key's expiry. The
@@ -14,11 +19,7 @@
  *
  * A body is read only if it is sent: copying 1 MiB takes Redis a hundred times as long as the rest.
  */
-export const RECORD = `
-local key = KEYS[1]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-
+export const RECORD_FORMAT = `
 local HEAD = { 'state', 'string', 'token', 'string', 'fingerprint', 'string', 'attempt', 'number' }
 local TAILS = {
   ['in-flight'] = { 'uncertain', 'boolean', 'lease_until', 'number' },
@@ -141,3 +142,6 @@ local function shown(record, asker)
   return { FAILED, attempt, fingerprint, record.uncertain and 1 or 0 }
 end
 `
+
+/** What most scripts begin with. */
+export const RECORD = NOW + RECORD_FORMAT

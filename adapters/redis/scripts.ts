@@ -4,7 +4,7 @@
  */
 
 import { hash } from 'node:crypto'
-import { RECORD } from './record-format.js'
+import { NOW, RECORD, RECORD_FORMAT } from './record-format.js'
 
 /** A script's text, and the digest by which a server caches it. */
 export interface Script {
@@ -52,10 +52,20 @@ end
 `
 
 /**
+ * Most claims find no record, and then need nothing of what follows. If Redis refuses the SET, for example for lack of memory, what
+ * follows finds out whether there is a record to show.
+ */
+const CLAIM_NEW = `
+local claim = '1' .. cmsgpack.pack({ 'in-flight', token, fingerprint, 1, false, now + lease_ms })
+local set = redis.pcall('SET', key, claim, 'NX', 'PX', retention_ms)
+if set and not set.err then return { 1, 1, 0 } end
+`
+
+/**
  * Without flags, so that under `maxmemory` refusals and replays, which write nothing, still work: only the SET of a new
  * claim fails.
  */
-export const BEGIN = createScript(`${SUPPORTED}${RECORD}${OWN}${CLAIMED}
+export const BEGIN = createScript(`${SUPPORTED}${NOW}${OWN}${CLAIM_NEW}${RECORD_FORMAT}${CLAIMED}
 local WAS_NONE, WAS_FAILED, WAS_UNKNOWN = 0, 1, 2
 
 local function previous_outcome(attempt, uncertain)
@@ -153,9 +163,31 @@ write(extended(record), retention_ms)
 return OK
 `)
 
-export const COMPLETE = createScript(`${ALLOW_OOM}${RECORD}${OWN}${DONE}${ANSWER}
-local answer = answer_of(ARGV[3], ARGV[4])
+/**
+ * Most completions find the claim of their owner, without steps, and then need nothing of what follows. What is not exactly such a
+ * claim is left to it.
+ */
+const COMPLETE_CLAIM = `
+local claim = redis.call('GETRANGE', KEYS[1], 0, 4095)
+local intact, rest, fields = pcall(cmsgpack.unpack_one, claim, 1)
+local is_whole = intact and rest == -1 and #claim < 4096 and string.sub(claim, 1, 1) == '1'
+if is_whole and type(fields) == 'table' and #fields == 6 and fields[1] == 'in-flight' and fields[2] == token then
+  local claimed_print, claimed_attempt = fields[3], fields[4]
+  local is_typed = type(claimed_print) == 'string' and type(claimed_attempt) == 'number'
+  if is_typed and type(fields[5]) == 'boolean' and type(fields[6]) == 'number' then
+    local completed = {
+      'completed', token, claimed_print, claimed_attempt,
+      answer.status, answer.status_message, answer.headers, answer.kept, #answer.body
+    }
+    redis.call('SET', KEYS[1], '1' .. cmsgpack.pack(completed) .. answer.body, 'PX', retention_ms)
+    return 1
+  end
+end
+`
 
+export const COMPLETE = createScript(`${ALLOW_OOM}${OWN}${ANSWER}
+local answer = answer_of(ARGV[3], ARGV[4])
+${COMPLETE_CLAIM}${RECORD}${DONE}
 local record = read()
 if record then
   if record.token ~= token or record.state == 'failed' then return stale(record, fingerprint) end
