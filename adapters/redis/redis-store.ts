@@ -33,21 +33,10 @@ import {
   toAsyncSender,
 } from './client.js'
 import { isCommandRefusal } from './errors.js'
+import { FORGET, INSPECT, LISTED, RESOLVE, UNKNOWN } from './operator-scripts.js'
 import { encodeBody, encodeBytes, encodeHead, encodeOwnerArgument, encodeTerms } from './own.js'
 import { parseBeginReply, parseCommandReply, parseInspectReply } from './reply.js'
-import {
-  BEGIN,
-  COMPLETE,
-  FORGET,
-  INSPECT,
-  LISTED,
-  RECORD_STEP,
-  RELEASE,
-  RENEW,
-  RESOLVE,
-  type Script,
-  UNKNOWN,
-} from './scripts.js'
+import { BEGIN, COMPLETE, RECORD_STEP, RELEASE, RENEW, type Script } from './scripts.js'
 import { type ListedRange, listRecords } from './walk.js'
 
 type PrefixOptions = {
