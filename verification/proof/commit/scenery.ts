@@ -5,6 +5,7 @@ import type { Findings } from '../layer.js'
 import { beatsIn, Late } from '../limits/pulse.js'
 import { createTold, type Reply, send, type Told, toPath } from './clients.js'
 import type { Dialect, Pool, Query, Server } from './dialect.js'
+import { count } from './faults.js'
 import { ACT, type Act, CLAIMS_NOTHING, CLIENT, type ClientName, LEASE_MS, type Order } from './order.js'
 import type { Services } from './services.js'
 
@@ -13,6 +14,8 @@ const PATIENCE_BEATS = beatsIn(10 * LEASE_MS)
 const MOST_ASKS = 100
 /** A held statement meets its time limit on a busy machine: then the scene is played again with another key. */
 export const MOST_TRIES = 5
+/** A line of the report: what such a scene is for was not tried. */
+const UNFINISHED = 'scenes that never came as far as they should'
 
 /** Services on one database, and what befalls them. */
 export interface Stage {
@@ -50,9 +53,11 @@ export type Scene = (scenery: Scenery) => Promise<boolean>
 export async function playScenes(stage: Stage, scenes: Readonly<Record<string, Scene>>): Promise<Map<string, Told>> {
   const told = new Map<string, Told>()
   for (const [name, scene] of Object.entries(scenes)) {
-    for (let number = 1; number <= MOST_TRIES; number++) {
-      if (await hasCome(scene, new Scenery(stage, `${name}-${number}`, told))) break
+    let comes = false
+    for (let number = 1; number <= MOST_TRIES && !comes; number++) {
+      comes = await hasCome(scene, new Scenery(stage, `${name}-${number}`, told))
     }
+    if (!comes) count(stage.tried, UNFINISHED)
   }
   return told
 }
