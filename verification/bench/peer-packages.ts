@@ -1,5 +1,5 @@
 import { type ExecFileSyncOptions, execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
@@ -8,7 +8,15 @@ const FOLDER = join(process.cwd(), 'verification/bench')
 
 /** The generator and the peers, by the lock file of the benchmark's own; the library never sees them. */
 export function installPeers(): void {
-  if (existsSync(join(FOLDER, 'node_modules'))) return
+  installFromLockFile()
+  // For what imports a framework of the peers' version: as an installed package it finds the same one.
+  const copy = join(FOLDER, 'node_modules/once-per-key')
+  rmSync(copy, { recursive: true, force: true })
+  for (const part of ['package.json', 'dist']) cpSync(part, join(copy, part), { recursive: true })
+}
+
+function installFromLockFile(): void {
+  if (Object.keys(readDependencies()).every((name) => existsSync(join(FOLDER, 'node_modules', name)))) return
   console.log('Installing what is compared with (once) …')
   const quietly: ExecFileSyncOptions = { stdio: ['ignore', 'ignore', 'inherit'] }
   execFileSync('npm', ['ci', '--prefix', FOLDER, '--no-audit', '--no-fund'], quietly)
@@ -21,6 +29,9 @@ export function loadPeer<Exports>(name: string): Exports {
 }
 
 export function peerVersion(name: string): string {
-  const { dependencies } = JSON.parse(readFileSync(join(FOLDER, 'package.json'), 'utf8'))
-  return dependencies[name]
+  return readDependencies()[name] as string
+}
+
+function readDependencies(): Readonly<Record<string, string>> {
+  return JSON.parse(readFileSync(join(FOLDER, 'package.json'), 'utf8')).dependencies
 }

@@ -1,13 +1,22 @@
+import type { RequestListener } from 'node:http'
 import type { RequestHandler } from 'express'
 import type { Work } from './payout.js'
 
 /** What protects the work, or nothing: one variant of the benchmark, running in a service. */
-export interface Protection {
-  /** The route's handlers, body parser aside. */
-  readonly handlers: readonly RequestHandler[]
+export type Protection = (ExpressRoute | OtherApplication) & {
   /** Puts so many completed records into its store. */
   fill?(count: number): Promise<void>
   close?(): Promise<unknown>
+}
+
+interface ExpressRoute {
+  /** The route's handlers in Express 5, body parser aside. */
+  readonly handlers: readonly RequestHandler[]
+}
+
+/** Of another framework, with its route. */
+interface OtherApplication {
+  readonly listener: RequestListener
 }
 
 /** The servers that a protection may use. */

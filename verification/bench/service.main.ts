@@ -1,8 +1,8 @@
 // The service on trial, in a process of its own: it counts what it does, and what that costs.
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express, { type ErrorRequestHandler, type Express } from 'express'
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { answerCalls } from './calls.js'
 import { payoutWork } from './payout.js'
 import type { Protection, Servers } from './protection.js'
@@ -13,14 +13,14 @@ const { open } = variantOf(process.argv[2] ?? '')
 const servers: Servers = JSON.parse(process.argv[3] ?? '')
 
 let protection: Protection | undefined
-let app: Express
+let listener: RequestListener
 let requests = 0
 let runs = 0
 let cpuBefore = process.cpuUsage()
 
 const server = createServer((req, res) => {
   requests++
-  app(req, res)
+  listener(req, res)
 })
 // A connection that waits while its server does, for a disk, is not idle.
 server.keepAliveTimeout = 0
@@ -33,9 +33,14 @@ async function reset({ phase, answerBytes }: Setup): Promise<void> {
   await protection?.close?.()
   const work = payoutWork(answerBytes, () => runs++)
   protection = await open(work, { ...servers, phase })
-  app = express()
-  app.post('/payouts', express.json({ limit: '2mb' }), ...protection.handlers)
+  listener = 'listener' in protection ? protection.listener : expressApplication(protection.handlers)
+}
+
+function expressApplication(handlers: readonly RequestHandler[]): RequestListener {
+  const app = express()
+  app.post('/payouts', express.json({ limit: '2mb' }), ...handlers)
   app.use(answerError)
+  return app
 }
 
 /** Without a word on the console, whose cost would count. */

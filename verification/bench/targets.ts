@@ -68,6 +68,6 @@ function find(rows: readonly TrafficRow[], name: string): TrafficRow | undefined
 }
 
 function fastestPeer(rows: readonly TrafficRow[]): TrafficRow | undefined {
-  const peers = rows.filter(({ variant }) => variant.kind === 'peer' && variant.store === 'memory')
+  const peers = rows.filter(({ variant }) => variant.kind === 'peer' && variant.store === 'memory' && !variant.bare)
   return peers.toSorted((a, b) => a.cpuMicros.median - b.cpuMicros.median)[0]
 }

@@ -6,6 +6,13 @@ import { expressIdempotencyMemory, expressIdempotencyRedis } from './protections
 import { floorMemory } from './protections/floor-memory.js'
 import { floorIoredis, floorIoredisAutoPipelining, floorNodeRedis } from './protections/floor-redis.js'
 import { floorMySqlInside, inTransactionMySql, leasedMySql, plainMySql } from './protections/mysql.js'
+import {
+  bareNest,
+  nodeIdempotencyNestMemory,
+  nodeIdempotencyNestRedis,
+  oursNestMemory,
+  oursNestRedis,
+} from './protections/nest.js'
 import { nodeIdempotencyMemory, nodeIdempotencyRedis } from './protections/node-idempotency.js'
 import { oursIoredis, oursIoredisAutoPipelining, oursMemory, oursNodeRedis } from './protections/ours.js'
 import {
@@ -36,7 +43,9 @@ export interface Variant {
   readonly kind: 'bare' | 'floor' | 'ours' | 'peer'
   readonly store: 'none' | 'memory' | 'redis' | DatabaseName
   /** The variant that does the least with the same store and client. */
-  readonly floor?: string
+  readonly floor?: string | undefined
+  /** The variant of its framework without protection; absent: that of Express. */
+  readonly bare?: string
   /** Measured by `npm run bench -- others` alone. */
   readonly isRare?: true
   readonly open: Open
@@ -67,6 +76,10 @@ const OURS: readonly Variant[] = [
   ours('ours-node-redis', 'node-redis', 'redis', 'floor-node-redis', oursNodeRedis),
 ]
 
+/**
+ * On 2026-11-29 npm could not install these, with the error E404: `@node-idempotency/express`, `hono-idempotency`, `@nestarc/idempotency`,
+ * and those of idempot-js, since `@idempot/redis-store` 1.0.8 depends on `@idempot/core` 1.3.0, which is not found.
+ */
 const PEERS: readonly Variant[] = [
   { ...peer('express-idempotency', 'memory', 'floor-memory', expressIdempotencyMemory), isRare: true },
   peer('@node-idempotency/core', 'memory', 'floor-memory', nodeIdempotencyMemory),
@@ -74,6 +87,15 @@ const PEERS: readonly Variant[] = [
   { ...peer('@node-idempotency/core', 'redis', 'floor-node-redis', nodeIdempotencyRedis), isRare: true },
   { ...peer('@aws-lambda-powertools/idempotency', 'redis', 'floor-node-redis', powertoolsRedis), isRare: true },
 ]
+
+/** Without floors, since a handler by hand is on Nest what it is on Express. */
+const ON_NEST: readonly Variant[] = [
+  { name: 'bare-nest', label: 'Nest 10, unprotected', kind: 'bare', store: 'none', open: bareNest } as const,
+  ours('ours-nest-memory', 'memory, on Nest', 'memory', undefined, oursNestMemory),
+  ours('ours-nest-redis', 'node-redis, on Nest', 'redis', undefined, oursNestRedis),
+  peer('@node-idempotency/nestjs', 'memory', undefined, nodeIdempotencyNestMemory),
+  peer('@node-idempotency/nestjs', 'redis', undefined, nodeIdempotencyNestRedis),
+].map((variant) => ({ ...variant, bare: 'bare-nest', isRare: true }))
 
 const EARLIER: readonly Variant[] =
   earlierLabel === undefined
@@ -83,7 +105,7 @@ const EARLIER: readonly Variant[] =
         { ...ours('earlier-ioredis', '', 'redis', 'floor-ioredis', earlierIoredis), label: `${earlierLabel}: ioredis` },
       ]
 
-export const VARIANTS: readonly Variant[] = [...FLOORS, ...OURS, ...EARLIER, ...PEERS].sort(
+export const VARIANTS: readonly Variant[] = [...FLOORS, ...OURS, ...EARLIER, ...PEERS, ...ON_NEST].sort(
   (a, b) => storeOrder(a) - storeOrder(b),
 )
 
@@ -109,7 +131,7 @@ export function variantOf(name: string): Variant {
   return variant
 }
 
-function ours(name: string, client: string, store: Variant['store'], floor: string, open: Open): Variant {
+function ours(name: string, client: string, store: Variant['store'], floor: string | undefined, open: Open): Variant {
   return { name, label: `once-per-key: ${client}`, kind: 'ours', store, floor, open }
 }
 
@@ -140,7 +162,7 @@ function inDatabase(store: DatabaseName, opens: InDatabase): Variant[] {
 }
 
 /** Peers bring node-redis, or are recommended with it. */
-function peer(packageName: string, store: Variant['store'], floor: string, open: Open): Variant {
+function peer(packageName: string, store: Variant['store'], floor: string | undefined, open: Open): Variant {
   const where = store === 'redis' ? 'node-redis' : 'memory'
   const label = `${packageName} ${peerVersion(packageName)}: ${where}`
   return { name: `${packageName}-${store}`, label, kind: 'peer', store, floor, open }

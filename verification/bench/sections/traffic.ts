@@ -11,7 +11,7 @@ export interface TrafficRow {
   readonly variant: Variant
   readonly cpuMicros: Spread
   readonly timesBare: Spread
-  /** What is added to unprotected Express, in microseconds a request. */
+  /** What is added to the same framework, unprotected, in microseconds a request. */
   readonly extraMicros: Spread
   /** `null`: it is one, or has none. */
   readonly timesFloor: Spread | null
@@ -37,15 +37,15 @@ export async function measureTraffic(
   const figures = await measureAfresh(phase, plans, nodes, ground)
   return nodes.map((node) => {
     const ofNode = figures.get(node) as Map<string, Figures>
-    return { phase, node, rows: rowsOf(variants, ofNode), rounds: ofNode.get('bare')?.cpuMicros.length ?? 0 }
+    return { phase, node, rows: rowsOf(variants, ofNode), rounds: [...ofNode.values()][0]?.cpuMicros.length ?? 0 }
   })
 }
 
 function rowsOf(variants: readonly Variant[], figures: ReadonlyMap<string, Figures>): readonly TrafficRow[] {
   const of = (name: string) => figures.get(name) as Figures
-  const bare = of('bare').cpuMicros
   return variants.map((variant) => {
     const { cpuMicros, mistakes } = of(variant.name)
+    const bare = of(variant.bare ?? 'bare').cpuMicros
     const floor = variant.floor === undefined ? undefined : figures.get(variant.floor)
     return {
       variant,
@@ -58,7 +58,7 @@ function rowsOf(variants: readonly Variant[], figures: ReadonlyMap<string, Figur
   })
 }
 
-/** One table for what stays in the process, which is compared with Express alone, and one for Redis, with its floors. */
+/** One table for what stays in the process, which is compared with the framework alone, and one for Redis, with its floors. */
 export function trafficTables(
   measured: readonly Traffic[],
   failings: ReadonlyMap<string, readonly string[]>,
@@ -74,7 +74,7 @@ function trafficTable(
   const [first] = measured as readonly [Traffic]
   const isShown = ({ variant }: TrafficRow) => variant.store === store || variant.kind === 'bare'
   const names = first.rows.filter(isShown).map(({ variant }) => variant)
-  const against = store === 'memory' ? '× Express' : '× floor'
+  const against = store === 'memory' ? '× unprotected' : '× floor'
   return {
     title: `${TITLES[first.phase]}, ${store === 'memory' ? 'in memory' : 'in Redis'}`,
     columns: ['', ...measured.flatMap(({ node }) => [`Node ${node.version}: ${against}`, '+ µs']), 'gets wrong'],
@@ -91,14 +91,15 @@ function trafficTable(
 function cellsOf({ variant, cpuMicros, timesBare, timesFloor, extraMicros }: TrafficRow, store: string): string[] {
   if (variant.kind === 'bare') return [`1 = ${cpuMicros.median.toFixed(0)} µs`, '']
   const times = store === 'memory' ? timesBare : timesFloor
-  return [times === null ? '1.00' : spreadCell(times, 2), spreadCell(extraMicros, 0)]
+  const none = variant.kind === 'floor' ? '1.00' : '–'
+  return [times === null ? none : spreadCell(times, 2), spreadCell(extraMicros, 0)]
 }
 
 const TITLES = { first: 'First execution', replay: 'Replay' }
 
 const ALL = [
   'CPU (user and system) of the server process by request; median of the rounds (least–most), another process in each.',
-  '+ µs: what is added to unprotected Express, which runs the same handler.',
+  '+ µs: what is added to the same framework, unprotected, which runs the same handler.',
 ]
 
 const NOTES = {
@@ -106,5 +107,5 @@ const NOTES = {
     ...ALL,
     'Floors: one Map look-up and one set; `SET … NX GET` and `SET`. They protect from a late retry alone.',
   ],
-  replay: [...ALL, 'Floors: one Map look-up; one `GET`. Unprotected Express runs its handler again.'],
+  replay: [...ALL, 'Floors: one Map look-up; one `GET`. Unprotected, the handler runs again.'],
 }
