@@ -70,7 +70,7 @@ function timed(): Ground {
 try {
   const tables: Table[] = []
   const work = wants('work') ? await probeWork(services, ground, server.signal) : undefined
-  if (work !== undefined) tables.push(work.table)
+  if (work !== undefined) tables.push(...work.tables)
   const failings = work?.failings ?? new Map()
 
   const traffic: Traffic[] = []

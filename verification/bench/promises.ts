@@ -88,4 +88,46 @@ export const PROMISES: readonly Promised[] = [
       return !early
     },
   },
+  {
+    title: 'a client that hung up gets the answer later',
+    failing: 'runs again for a client that hung up',
+    async holds({ pay, runsDuring }) {
+      const headers = { [WAIT_MS]: '200' }
+      let later: Reply | undefined
+      const runs = await runsDuring(async () => {
+        await pay('hung up', { headers, timeoutMs: 100 }).catch(() => {})
+        await pause(300)
+        later = await pay('hung up', { headers })
+      })
+      return runs === 1 && later?.status === 201
+    },
+  },
+  {
+    title: 'a crash frees the key in half a minute',
+    failing: 'a crash blocks the key',
+    holds: async ({ stopped }) => stopped?.isFreed ?? null,
+  },
+  {
+    title: 'a late owner does not replace the answer',
+    failing: 'a late owner replaces the answer',
+    holds: async ({ stopped }) => stopped?.isFenced ?? null,
+  },
+  {
+    title: 'answers while Redis is silent',
+    failing: 'hangs while Redis is silent',
+    async holds({ service, pay, runsDuring, pauseRedis, resumeRedis }) {
+      if (service.variant.store !== 'redis') return null
+      let status = 0
+      pauseRedis()
+      try {
+        const runs = await runsDuring(async () => {
+          status = (await pay('silent', { timeoutMs: 4_000 })).status
+        })
+        return runs === 0 && status >= 500
+      } finally {
+        resumeRedis()
+        await pause(200) // What was sent meanwhile is still answered.
+      }
+    },
+  },
 ]

@@ -30,6 +30,7 @@ type ServiceCalls = {
 export interface Service extends Pick<Program<ServiceCalls>, 'call' | 'end'> {
   readonly variant: Variant
   readonly port: number
+  signal(signal: NodeJS.Signals): void
 }
 
 /** Starts a variant in a process of its own, on the server's core. */
@@ -46,5 +47,5 @@ export async function startService(variant: Variant, servers: Servers, node: str
   })
   const { call, end } = programOf<ServiceCalls>(child, variant.label)
   const port = await call('listen')
-  return { variant, port, call, end }
+  return { variant, port, signal: (signal) => void child.kill(signal), call, end }
 }
