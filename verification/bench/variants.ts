@@ -77,8 +77,8 @@ const OURS: readonly Variant[] = [
 ]
 
 /**
- * On 2026-11-29 npm could not install these, with the error E404: `@node-idempotency/express`, `hono-idempotency`, `@nestarc/idempotency`,
- * and those of idempot-js, since `@idempot/redis-store` 1.0.8 depends on `@idempot/core` 1.3.0, which is not found.
+ * On 2026-11-29 the registry that we reach had no `@node-idempotency/express`, `hono-idempotency` or `@nestarc/idempotency` (E404), nor
+ * `@idempot/core` 1.3.0, which idempot-js's `@idempot/redis-store` 1.0.8 depends on. Another registry may have them.
  */
 const PEERS: readonly Variant[] = [
   { ...peer('express-idempotency', 'memory', 'floor-memory', expressIdempotencyMemory), isRare: true },
