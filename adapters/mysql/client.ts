@@ -67,6 +67,11 @@ export function takeConnection(pool: MySqlPool, turns: PoolTurns, isUrgent: bool
   return turns.connect(take, () => core._connectionQueue?.length, isUrgent)
 }
 
+export function giveBack(connection: MySqlConnection, isGood: boolean): void {
+  if (isGood) connection.release()
+  else connection.destroy()
+}
+
 /** Sends one statement as it is. Independent of what the application has configured for its own. */
 export function sendSql(connection: MySqlConnection, sql: string): Promise<unknown> {
   const options = { sql, typeCast, rowsAsArray: false, nestTables: false, namedPlaceholders: false }

@@ -1,6 +1,7 @@
-import { hasLongBeenReadOnly, ignoreError, type PoolTurns, retryConflicts } from '../sql/clients.js'
+import { hasLongBeenReadOnly, type PoolTurns, retryConflicts, useConnection } from '../sql/clients.js'
 import type { Row } from '../sql/row.js'
 import {
+  giveBack,
   hasResetOnRelease,
   isDemoted,
   type MySqlConnection,
@@ -98,20 +99,13 @@ export class MySqlDatabase {
     const connection = await takeConnection(this.#pool, this.#turns, isUrgent).catch((error) => {
       throw storeError(error)
     })
-    connection.on('error', ignoreError)
-    let isGood = false
-    try {
-      const result = await send(connection, examines ? await this.#examine(connection) : undefined)
-      isGood = !(saysReadOnly(result) && hasLongBeenReadOnly(connection)) && !saysThatItsClockIsSet(result)
-      return result
-    } catch (error) {
-      isGood = isStatementRefusal(error) && !isDemoted(connection, error)
-      throw error
-    } finally {
-      connection.off('error', ignoreError)
-      if (isGood) connection.release()
-      else connection.destroy()
-    }
+    return useConnection(
+      connection,
+      async () => send(connection, examines ? await this.#examine(connection) : undefined),
+      (error) => isStatementRefusal(error) && !isDemoted(connection, error),
+      (isGood) => giveBack(connection, isGood),
+      (result) => !(saysReadOnly(result) && hasLongBeenReadOnly(connection)) && !saysThatItsClockIsSet(result),
+    )
   }
 
   /** Each connection once: a server may have been replaced by another one. */

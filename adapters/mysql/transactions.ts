@@ -5,9 +5,10 @@ import {
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
-import { ignoreError } from '../sql/clients.js'
+import { useConnection } from '../sql/clients.js'
 import {
   getCorePool,
+  giveBack,
   isDemoted,
   isPool,
   type MySqlCallbackPool,
@@ -51,28 +52,22 @@ function createPoolTransactions(pool: MySqlPool): TransactionRunner<Statement, o
       const isolation = toIsolationSql(options)
       const tx = await takePoolConnection(pool)
       const connection = getCallbackConnection(tx)
-      connection.on('error', ignoreError)
       const end = watchConnectionEnd(connection)
       ends.set(tx, end.promise)
-      let isGood = false
-      try {
+      const workInside = async () => {
         if (isolation !== undefined) await sendSql(connection, `SET TRANSACTION ISOLATION LEVEL ${isolation}`)
         await sendSql(connection, SWITCH_AUTOCOMMIT_OFF_SQL)
         await sendSql(connection, 'START TRANSACTION')
         await work(tx)
         await sendSql(connection, 'COMMIT')
-        isGood = true
         void sendSql(connection, RESTORE_AUTOCOMMIT_SQL).catch(() => connection.destroy()) // It comes before anything else on the connection.
-      } catch (error) {
-        isGood = await rollBackIfPossible(connection, error)
-        throw error
-      } finally {
-        end.close()
-        connection.off('error', ignoreError)
-        ends.delete(tx)
-        if (isGood) connection.release()
-        else connection.destroy()
       }
+      const isGoodAfterError = (error: unknown) => rollBackIfPossible(connection, error)
+      await useConnection(connection, workInside, isGoodAfterError, (isGood) => {
+        end.close()
+        ends.delete(tx)
+        giveBack(connection, isGood)
+      })
     },
   }
 }

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { hasLongBeenReadOnly, ignoreError, limitSilence, type PoolTurns } from '../sql/clients.js'
+import { hasLongBeenReadOnly, ignoreError, limitSilence, type PoolTurns, useConnection } from '../sql/clients.js'
 import { isReadOnly, isStatementRefusal, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './sql.js'
 
@@ -69,24 +69,13 @@ export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares:
           () => pool.waitingCount,
           isUrgent,
         ))
-    connection.on('error', ignoreError)
-    let isGood = false
-    try {
-      const result = await (settings === null
+    const send = () =>
+      settings === null
         ? limitQuery(sendOnConnection(connection, statement, prepares))
-        : sendInTransaction(connection, settings, statement, prepares))
-      isGood = true
-      return result
-    } catch (error) {
-      isGood =
-        isStatementRefusal(error) &&
-        !isDemoted(connection, error) &&
-        (settings === null || (await tryRollback(connection)))
-      throw error
-    } finally {
-      connection.release(!isGood)
-      connection.off('error', ignoreError)
-    }
+        : sendInTransaction(connection, settings, statement, prepares)
+    const isGoodAfterError = (error: unknown) =>
+      isStatementRefusal(error) && !isDemoted(connection, error) && (settings === null || tryRollback(connection))
+    return useConnection(connection, send, isGoodAfterError, (isGood) => connection.release(!isGood))
   }
 }
 

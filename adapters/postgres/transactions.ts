@@ -5,6 +5,7 @@ import {
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
+import { useConnection } from '../sql/clients.js'
 import {
   COMMIT,
   canPipeline,
@@ -70,20 +71,14 @@ function onPool(
       const connection = await pool.connect()
       const on = new ConnectionTransaction(connection, begin, prepares)
       open.set(connection, on)
-      let isGood = false
-      try {
-        await work(connection)
-        await on.commit()
-        isGood = true
-      } catch (error) {
-        isGood =
-          on.isOver || (!isLostConnection(error) && !isDemoted(connection, error) && (await tryRollback(connection)))
-        throw error
-      } finally {
+      const isGoodAfterError = (error: unknown) =>
+        on.isOver || (!isLostConnection(error) && !isDemoted(connection, error) && tryRollback(connection))
+      const giveBack = (isGood: boolean) => {
         on.close()
         open.delete(connection)
         connection.release(!isGood)
       }
+      await useConnection(connection, () => work(connection).then(() => on.commit()), isGoodAfterError, giveBack)
     },
   }
 }

@@ -127,6 +127,34 @@ export function limitSilence<Result>(sent: Promise<Result>, StoreError: StoreErr
 /** Without a listener, a broken connection would crash the process; its statement fails anyway. */
 export function ignoreError(): void {}
 
+// --- their connections
+
+/**
+ * Works on a connection that was taken from a pool, and gives it back. Unless it may be used again, `giveBack` closes it, which rolls back
+ * whatever is open on it.
+ */
+export async function useConnection<Result>(
+  connection: Record<'on' | 'off', (event: 'error', listener: () => void) => unknown>,
+  work: () => Promise<Result>,
+  isGoodAfterError: (error: unknown) => boolean | Promise<boolean>,
+  giveBack: (isGood: boolean) => void,
+  isGoodAfter = (_result: Result) => true,
+): Promise<Result> {
+  connection.on('error', ignoreError)
+  let isGood = false
+  try {
+    const result = await work()
+    isGood = isGoodAfter(result)
+    return result
+  } catch (error) {
+    isGood = await isGoodAfterError(error)
+    throw error
+  } finally {
+    connection.off('error', ignoreError)
+    giveBack(isGood)
+  }
+}
+
 // --- their sessions
 
 /** Soon after a failover, and rare enough where the database stays read-only. */
