@@ -1,4 +1,4 @@
-import type { Answer, machine } from '../../src/core/index.js'
+import type { Answer, ListedRecord, ListedRecords, machine } from '../../src/core/index.js'
 import { OWNERSHIP_ERRORS } from './errors.js'
 import { DamagedRowError, type Row, requireIntegerColumn, requireTextColumn } from './row.js'
 import { encodeSteps, parseStepsColumn } from './steps-column.js'
@@ -122,6 +122,26 @@ const LATER_FORMAT = 'a later version of the library wrote it, in a format that 
 
 export function buildUnreadableMessage(because: string): string {
   return `The record cannot be read, and was left unchanged: ${because}.`
+}
+
+/** What is shown of rows. The keys of those that cannot be read are named apart. */
+export function collectListedRecords(
+  rows: readonly Row[],
+  show: (row: Row) => Omit<ListedRecord, 'key'> | null,
+): Omit<ListedRecords, 'next'> {
+  const records: ListedRecord[] = []
+  const unreadable: string[] = []
+  for (const row of rows) {
+    const key = String(row.name)
+    try {
+      const shown = show(row)
+      if (shown !== null) records.push({ key, ...shown })
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code !== 'record_unreadable') throw error
+      unreadable.push(key)
+    }
+  }
+  return unreadable.length === 0 ? { records } : { records, unreadable }
 }
 
 /** @throws DamagedRowError */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Claim, Completion, Ownership } from '../../src/core/index.js'
+import type { Claim, Completion, ListedRecords, Ownership, toListedRecord } from '../../src/core/index.js'
 import {
   buildUnreadableMessage,
+  collectListedRecords,
   parseSnapshot,
   type RecordSnapshot,
   type RowVersion,
@@ -11,6 +12,7 @@ import {
 } from './record-columns.js'
 import type { Row } from './row.js'
 import type { SqlValues } from './statement.js'
+import type { SweepIntervals } from './sweep-timer.js'
 
 /** What sends a statement: claims and releases are worth nothing late, and a claim waits less long for a locked row. */
 export type CommandKind = 'claim' | 'release' | 'command'
@@ -48,6 +50,9 @@ type StoreErrorClass = new (code: 'contended' | 'record_unreadable', message: st
 
 /** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. */
 export const LOCK_WAIT = '1s'
+
+/** How long a process has the turn for one stretch, at most: then another one takes it. */
+const TURN_MS = 60_000
 
 /** A waiting claim occupies one of few connections, and a row that stays locked means that the key is in flight. */
 export const CLAIM_LOCK_WAIT = '250ms'
@@ -155,6 +160,36 @@ export abstract class SqlRecordTable<
   /** Whether the token's own row was in flight, and is completed. */
   complete(key: string, completion: Completion): Promise<boolean> {
     return this.write(this.statements.complete(toCompletionValues(key, completion)))
+  }
+
+  /** A stretch of the records that `show` shows. */
+  async list(from: string | null, prefix: string | null, show: typeof toListedRecord): Promise<ListedRecords> {
+    const { rows, next } = await this.listStretch(from, prefix)
+    const listed = collectListedRecords(rows, (row) => {
+      const { record, now } = this.parseRow(row)
+      return show(record, now)
+    })
+    return { ...listed, next }
+  }
+
+  /** Resolves with how many rows were removed. */
+  async sweepAll(): Promise<number> {
+    let removed = 0
+    for (let from: string | null | undefined; from !== null; ) {
+      const stretch: SweptStretch = await this.sweepStretch(from ?? null)
+      removed += stretch.removed
+      from = stretch.next
+    }
+    return removed
+  }
+
+  /** One stretch of the sweep of all processes. Resolves with whether it was this one's turn, and there is more. */
+  async sweepStretchIfOurTurn({ pauseMs, restMs }: SweepIntervals): Promise<boolean> {
+    const turn = await this.takeSweepTurn(TURN_MS)
+    if (turn === null) return false
+    const { next } = await this.sweepStretch(turn.from)
+    await this.releaseSweepTurn(next, next === null ? restMs : pauseMs)
+    return next !== null
   }
 
   /** @throws the store's error `record_unreadable`. */

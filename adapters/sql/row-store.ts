@@ -27,17 +27,18 @@ const CONTENDED = 'The record changed repeatedly while this command tried to cha
  * still what was read; otherwise it is read again. A command that changes nothing waits for no other one, and none leaves a transaction open.
  */
 export class RowStore {
-  readonly #table: SqlRecordTable
+  /** @internal */
+  protected readonly table: SqlRecordTable
   readonly #steps = new KeyedQueue()
 
   /** @internal */
   constructor(table: SqlRecordTable) {
-    this.#table = table
+    this.table = table
   }
 
   /** A new key takes one statement. A row that a transaction holds means that the key is in flight: it may be completing it. */
   async begin(key: string, claim: Claim): Promise<BeginReply> {
-    const table = this.#table
+    const table = this.table
     let found: RecordSnapshot | undefined
     try {
       for (let turn = 0; turn < MOST_TURNS; turn++) {
@@ -60,12 +61,12 @@ export class RowStore {
   }
 
   async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
-    if (await this.#table.renew(key, own)) return { ok: true }
+    if (await this.table.renew(key, own)) return { ok: true }
     return this.#change(key, (record, now) => machine.renew(record, own, now), own.fingerprint)
   }
 
   async complete(key: string, own: Ownership & { readonly answer: Answer }): Promise<CommandReply> {
-    if (await this.#table.complete(key, own)) return { ok: true }
+    if (await this.table.complete(key, own)) return { ok: true }
     return this.#change(key, (record, now) => machine.complete(record, own, now), own.fingerprint)
   }
 
@@ -77,14 +78,14 @@ export class RowStore {
   async step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
     const command: Command<CommandReply> = (record, now) => {
       const change = machine.step(record, own, now)
-      if (own.result === null || areStepsWithinLimit(change.record, this.#table.maxStatementBytes)) return change
+      if (own.result === null || areStepsWithinLimit(change.record, this.table.maxStatementBytes)) return change
       return machine.step(record, { ...own, result: null }, now)
     }
     return this.#steps.runInTurn(key, () => this.#change(key, command, own.fingerprint))
   }
 
   async inspect(key: string): Promise<IdempotencyRecord | null> {
-    const { record, now } = await this.#table.read(key)
+    const { record, now } = await this.table.read(key)
     return machine.inspect(record, now).reply
   }
 
@@ -98,7 +99,7 @@ export class RowStore {
 
   /** The commands of runs whose transactions take their keys, each outside of a transaction. @internal */
   protected createUnclaimedCommands(): Unclaimed {
-    const table = this.#table
+    const table = this.table
     return {
       look: async (key, looking) => {
         const found = await table.read(key, looking.fingerprint, 'claim')
@@ -135,11 +136,11 @@ export class RowStore {
     kind: CommandKind = 'command',
   ): Promise<Reply> {
     for (let turn = 0; turn < MOST_TURNS; turn++) {
-      const found = await this.#table.read(key, fingerprint, kind)
+      const found = await this.table.read(key, fingerprint, kind)
       const { record, reply } = command(found.record, found.now)
       if (record === found.record || (await this.#writeIfUnchanged(key, record, found, kind))) return reply
     }
-    throw this.#table.createError('contended', CONTENDED)
+    throw this.table.createError('contended', CONTENDED)
   }
 
   async #writeIfUnchanged(
@@ -148,7 +149,7 @@ export class RowStore {
     { version }: RecordSnapshot,
     kind: CommandKind,
   ): Promise<boolean> {
-    const table = this.#table
+    const table = this.table
     if (version === null) return record === null || table.insert(key, record, kind)
     return record === null ? table.remove(key, version, kind) : table.update(key, record, version, kind)
   }

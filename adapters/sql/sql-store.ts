@@ -18,6 +18,8 @@ import {
   safeListener,
   step,
   type Transactions,
+  toListedRecord,
+  toListedRecordIfUnknown,
   transact,
   transactionsMissingError,
   type Unclaimed,
@@ -27,8 +29,7 @@ import {
 import type { PoolTurns } from './clients.js'
 import type { SqlRecordTable } from './record-table.js'
 import { RowStore } from './row-store.js'
-import { SweepTimer } from './sweep-timer.js'
-import { TableWalks } from './table-walks.js'
+import { type SweepIntervals, SweepTimer } from './sweep-timer.js'
 
 /** Where a store's records are, and how its application opens transactions. */
 interface SqlStoreParts {
@@ -63,7 +64,6 @@ export abstract class SqlStore<Tx, Options> extends RowStore implements Store {
   readonly unclaimed: Unclaimed | undefined
   readonly #name: string
   readonly #turns: PoolTurns
-  readonly #walks: TableWalks
   /** `undefined`: the application did not give `transactions`. */
   readonly #transactions: SqlTransactions | undefined
   readonly #timer: SweepTimer | undefined
@@ -76,7 +76,6 @@ export abstract class SqlStore<Tx, Options> extends RowStore implements Store {
     this.#name = name
     this.place = place
     this.#turns = turns
-    this.#walks = new TableWalks(table)
     this.#transactions = transactions
     const unclaimed = this.createUnclaimedCommands()
     this.unclaimed = transactions && {
@@ -84,7 +83,7 @@ export abstract class SqlStore<Tx, Options> extends RowStore implements Store {
       look: async (key, looking) => this.#startSweepsBehind(unclaimed.look(key, looking)),
     }
     const sweep = {
-      step: (pace: Parameters<TableWalks['sweepStretchIfOurTurn']>[0]) => this.#walks.sweepStretchIfOurTurn(pace),
+      step: (pace: SweepIntervals) => table.sweepStretchIfOurTurn(pace),
       isClientClosed,
       onFailure: (error: unknown) => this.emit({ type: 'sweep_failed', error: error as StoreError }),
     }
@@ -181,16 +180,16 @@ export abstract class SqlStore<Tx, Options> extends RowStore implements Store {
   }
 
   async listScope(scope: string, from: string | null): Promise<ListedRecords> {
-    return this.#walks.listScope(scope, from)
+    return this.table.list(from, `${scope}:`, toListedRecord)
   }
 
   async list(from: string | null): Promise<ListedRecords> {
-    return this.#walks.listUnknown(from)
+    return this.table.list(from, null, toListedRecordIfUnknown)
   }
 
   /** Removes all expired rows now. Resolves with their number. */
   async sweep(): Promise<number> {
-    return this.#walks.sweepAll()
+    return this.table.sweepAll()
   }
 
   observe(listener: (event: StoreEvent) => void, storeTimeoutMs?: number): void {

@@ -25,9 +25,8 @@ import {
   transactAtOnce,
   type Unclaimed,
 } from '../../src/core/index.js'
-import type { StoredRecord } from '../sql/record-columns.js'
+import { collectListedRecords, type StoredRecord } from '../sql/record-columns.js'
 import { requireIntegerColumn } from '../sql/row.js'
-import { collectListedRecords } from '../sql/table-walks.js'
 import type { SqliteDatabase } from './client.js'
 import { CommandQueue } from './command-queue.js'
 import { SqliteConnection } from './connection.js'

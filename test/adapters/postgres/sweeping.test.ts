@@ -5,7 +5,6 @@ import { PostgresDatabase } from '../../../adapters/postgres/database.js'
 import { PostgresRecordTable } from '../../../adapters/postgres/record-table.js'
 import { PoolTurns } from '../../../adapters/sql/clients.js'
 import { type SweepIntervals, SweepTimer } from '../../../adapters/sql/sweep-timer.js'
-import { TableWalks } from '../../../adapters/sql/table-walks.js'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { RECORDS } from '../records.js'
 import { openPool, openStore, storeOn } from './open-store.js'
@@ -105,7 +104,6 @@ test('an expired row is no record to any command, swept or not', async () => {
 describe('by itself', () => {
   const database = new PostgresDatabase({ pool }, 'once_per_key', new PoolTurns('max', PostgresStoreError), false)
   const table = new PostgresRecordTable(database, 'once_per_key')
-  const walks = new TableWalks(table)
   /** Of one test: its sweepers end with it. */
   let current = { isOver: false, steps: [] as Promise<unknown>[] }
   beforeEach(() => {
@@ -155,7 +153,7 @@ describe('by itself', () => {
     for (let turn = 0; turn < 2; turn++) {
       await query('TRUNCATE once_per_key.records, once_per_key.sweeps')
       await fill(1)
-      expect(await walks.sweepStretchIfOurTurn({ pauseMs: 0, restMs: 0 })).toBe(false)
+      expect(await table.sweepStretchIfOurTurn({ pauseMs: 0, restMs: 0 })).toBe(false)
       expect(await names()).toEqual([])
     }
   })
@@ -168,7 +166,7 @@ describe('by itself', () => {
       {
         async step(pace) {
           if (++tries === 1) throw new Error('lost')
-          const step = walks.sweepStretchIfOurTurn(pace)
+          const step = table.sweepStretchIfOurTurn(pace)
           mine.steps.push(step)
           return step
         },
@@ -184,7 +182,6 @@ describe('by itself', () => {
   function sweeper(onTurn: () => void, hasEnded = () => false): SweepTimer {
     const mine = current
     const own = new PostgresRecordTable(database, 'once_per_key')
-    const walksOfOwn = new TableWalks(own)
     own.takeSweepTurn = async (turnMs) => {
       const turn = await table.takeSweepTurn(turnMs)
       if (turn !== null) onTurn()
@@ -192,7 +189,7 @@ describe('by itself', () => {
     }
     const sweep = {
       step: (pace: SweepIntervals) => {
-        const step = walksOfOwn.sweepStretchIfOurTurn(pace)
+        const step = own.sweepStretchIfOurTurn(pace)
         mine.steps.push(step)
         return step
       },
