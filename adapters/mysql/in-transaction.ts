@@ -23,7 +23,6 @@ import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
 import type { Row } from '../sql/row.js'
 import type { SqlTransactions } from '../sql/sql-store.js'
 import { areStepsWithinLimit, encodeSteps, findRecordedResult } from '../sql/steps-column.js'
-import type { MySqlDatabase } from './database.js'
 import {
   ADVICE,
   assertStatementFits,
@@ -74,7 +73,6 @@ interface TransactionMark {
  */
 export class MySqlTransactionStatements implements SqlTransactions {
   readonly #client: TransactionRunner<Statement>
-  readonly #database: MySqlDatabase
   readonly #table: MySqlRecordTable
   readonly #statements: ReturnType<typeof createTransactionStatements>
   readonly #open = new WeakMap<object, TransactionHandle>()
@@ -83,9 +81,8 @@ export class MySqlTransactionStatements implements SqlTransactions {
   /** Of the application's sessions, as the first transaction tells; `undefined`: there was none. */
   #isolatesSnapshots: boolean | undefined
 
-  constructor(given: AnyTransactions, database: MySqlDatabase, table: MySqlRecordTable, prefix: string) {
+  constructor(given: AnyTransactions, table: MySqlRecordTable, prefix: string) {
     this.#client = toTransactionRunner(given)
-    this.#database = database
     this.#table = table
     this.#statements = createTransactionStatements(prefix)
   }
@@ -137,7 +134,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
     const found = await this.#lockOwnedWithSteps(open, key, token)
     const kept = { ...found, steps: machine.applyStep(found.steps, change) }
     const bare = { ...found, steps: machine.applyStep(found.steps, { ...change, result: null }) }
-    const hasRoom = areStepsWithinLimit(kept, this.#database.maxStatementBytes)
+    const hasRoom = areStepsWithinLimit(kept, this.#table.database.maxStatementBytes)
     const steps = encodeSteps(hasRoom ? kept : bare)
     await this.#send(open, this.#statements.writeSteps({ id: computeRecordId(key), steps }))
   }
@@ -216,7 +213,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
    * transaction that locks a row which has changed since its snapshot (`innodb_snapshot_isolation`, MariaDB's default from 11.6 on).
    */
   needsRenewal(_options: unknown): boolean {
-    return this.#isolatesSnapshots !== false || this.#database.last?.isolatesSnapshots !== false
+    return this.#isolatesSnapshots !== false || this.#table.database.last?.isolatesSnapshots !== false
   }
 
   /** A deadlock, which a Galera cluster reports at COMMIT, has rolled it back. Whatever else, the record is asked. */
@@ -305,7 +302,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
 
   async #send(open: TransactionHandle, sent: Statement): Promise<unknown> {
     if (open.isOver()) throw transactionUnmarkedError()
-    assertStatementFits(computeStatementBytes(sent), this.#database.maxStatementBytes)
+    assertStatementFits(computeStatementBytes(sent), this.#table.database.maxStatementBytes)
     try {
       return await this.#client.run(open.tx, sent)
     } catch (thrown) {

@@ -37,7 +37,7 @@ export class MySqlStore<Given extends AnyTransactions = AnyTransactions> extends
       place: prefix,
       table,
       turns,
-      transactions: transactions && new MySqlTransactionStatements(transactions, database, table, prefix),
+      transactions: transactions && new MySqlTransactionStatements(transactions, table, prefix),
       sweeps,
       isClientClosed: () => isEnded(pool),
     })

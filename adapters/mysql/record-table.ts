@@ -6,20 +6,22 @@ import { parseIntegerColumns, type Row } from '../sql/row.js'
 import type { MySqlDatabase } from './database.js'
 import { isLocked, MySqlStoreError } from './errors.js'
 import { clockIsSetError } from './session.js'
-import type { Statement } from './sql.js'
 import { createRecordStatements } from './statements.js'
 
 const ROWS_A_LIST = 1_000
 const ROWS_A_SWEEP = 500
 
 /** The records in a table of MySQL or MariaDB. */
-export class MySqlRecordTable extends SqlRecordTable<
-  Statement,
-  MySqlDatabase,
-  ReturnType<typeof createRecordStatements>
-> {
+export class MySqlRecordTable extends SqlRecordTable {
+  readonly database: MySqlDatabase
+  readonly StoreError = MySqlStoreError
+  readonly isLocked = isLocked
+  protected readonly statements: ReturnType<typeof createRecordStatements>
+
   constructor(database: MySqlDatabase, prefix: string) {
-    super(database, createRecordStatements(prefix), MySqlStoreError, isLocked)
+    super()
+    this.database = database
+    this.statements = createRecordStatements(prefix)
   }
 
   async claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot> {

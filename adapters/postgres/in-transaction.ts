@@ -92,7 +92,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
       return parseStepsColumn(row.steps === null ? null : Buffer.from(requireText(row, 'steps'), 'hex')).steps
     } catch (error) {
       if (!(error instanceof DamagedRowError)) throw error
-      throw this.#table.createError('record_unreadable', buildUnreadableMessage(error.message))
+      throw new PostgresStoreError('record_unreadable', buildUnreadableMessage(error.message))
     }
   }
 

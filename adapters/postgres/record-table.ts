@@ -12,7 +12,7 @@ import type { PostgresDatabase } from './database.js'
 import { isLocked, PostgresStoreError } from './errors.js'
 import { createRecordStatements } from './record-statements.js'
 import { assertColumnsAreText, parseBytesColumn, requireText } from './reply.js'
-import { computeLockNumber, type Statement } from './sql.js'
+import { computeLockNumber } from './sql.js'
 
 /** 8 KiB each: a stretch reads 1 MiB, in some milliseconds. */
 const BLOCKS_A_STRETCH = 128
@@ -21,15 +21,17 @@ const BLOCKS_A_STRETCH = 128
 const MOST_BLOCKS = 0xffff_ffff
 
 /** The records in a table of Postgres. */
-export class PostgresRecordTable extends SqlRecordTable<
-  Statement,
-  PostgresDatabase,
-  ReturnType<typeof createRecordStatements>
-> {
+export class PostgresRecordTable extends SqlRecordTable {
+  readonly database: PostgresDatabase
+  readonly StoreError = PostgresStoreError
+  readonly isLocked = isLocked
+  protected readonly statements: ReturnType<typeof createRecordStatements>
   readonly #schema: string
 
   constructor(database: PostgresDatabase, schema: string) {
-    super(database, createRecordStatements(schema), PostgresStoreError, isLocked)
+    super()
+    this.database = database
+    this.statements = createRecordStatements(schema)
     this.#schema = schema
   }
 

@@ -30,20 +30,20 @@ export interface SweptStretch {
 }
 
 /** The statements that both databases with a server have, each with the values that it names. */
-type RecordStatements<Statement> = Readonly<
+type RecordStatements = Readonly<
   Record<
     'read' | 'readShown' | 'readUnlessRowLocked' | 'insert' | 'update' | 'remove' | 'renew' | 'complete',
-    (values: SqlValues) => Statement
+    (values: SqlValues) => object
   >
 >
 
 /** Where statements are sent, each a transaction of its own. `isUrgent`: late, it is worth nothing. */
-interface RecordDatabase<Statement> {
+interface RecordDatabase {
   /** How many bytes a statement may have. */
   readonly maxStatementBytes: number
-  queryRows(statement: Statement, isUrgent?: boolean): Promise<readonly Row[]>
+  queryRows(statement: object, isUrgent?: boolean): Promise<readonly Row[]>
   /** Resolves with how many rows were written: none of those that would be there twice. */
-  write(statement: Statement, isUrgent?: boolean): Promise<number>
+  write(statement: object, isUrgent?: boolean): Promise<number>
 }
 
 type StoreErrorClass = new (code: 'contended' | 'record_unreadable', message: string) => Error
@@ -61,27 +61,11 @@ export const CLAIM_LOCK_WAIT = '250ms'
  * The records in a table of a database with a server, by the statements of a dialect. Each method sends statements that are transactions
  * of their own, and may be sent twice. The table is walked in stretches, so that no statement takes long. `from`: `null` for the first one.
  */
-export abstract class SqlRecordTable<
-  Statement = unknown,
-  Database extends RecordDatabase<Statement> = RecordDatabase<Statement>,
-  Statements extends RecordStatements<Statement> = RecordStatements<Statement>,
-> {
-  protected readonly database: Database
-  protected readonly statements: Statements
-  readonly #StoreError: StoreErrorClass
-  readonly isLocked: (error: unknown) => boolean
-
-  constructor(
-    database: Database,
-    statements: Statements,
-    StoreError: StoreErrorClass,
-    isLocked: (error: unknown) => boolean,
-  ) {
-    this.database = database
-    this.statements = statements
-    this.#StoreError = StoreError
-    this.isLocked = isLocked
-  }
+export abstract class SqlRecordTable {
+  abstract readonly database: RecordDatabase
+  protected abstract readonly statements: RecordStatements
+  abstract readonly StoreError: StoreErrorClass
+  abstract readonly isLocked: (error: unknown) => boolean
 
   /** Inserts the record of a first claim; resolves with `inserted`, or with the row that is in its place. */
   abstract claim(key: string, claim: Claim): Promise<'inserted' | RecordSnapshot>
@@ -96,14 +80,6 @@ export abstract class SqlRecordTable<
   abstract releaseSweepTurn(from: string | null, pauseMs: number): Promise<void>
   /** The columns as `parseSnapshot` reads them. Throws if the row is not to be trusted. */
   protected abstract toColumns(row: Row): Row
-
-  createError(code: 'contended' | 'record_unreadable', message: string): Error {
-    return new this.#StoreError(code, message)
-  }
-
-  get maxStatementBytes(): number {
-    return this.database.maxStatementBytes
-  }
 
   /** `fingerprint`: whoever sends another one is not shown the answer. */
   async read(key: string, fingerprint?: string, kind: CommandKind = 'command'): Promise<RecordSnapshot> {
@@ -194,11 +170,11 @@ export abstract class SqlRecordTable<
 
   /** @throws the store's error `record_unreadable`. */
   parseRow(row: Row): RecordSnapshot {
-    const toError = (because: string) => this.createError('record_unreadable', buildUnreadableMessage(because))
+    const toError = (because: string) => new this.StoreError('record_unreadable', buildUnreadableMessage(because))
     return parseSnapshot(this.toColumns(row), toError)
   }
 
-  protected async write(statement: Statement, kind: CommandKind = 'command'): Promise<boolean> {
+  protected async write(statement: object, kind: CommandKind = 'command'): Promise<boolean> {
     return (await this.database.write(statement, isUrgent(kind))) > 0
   }
 }

@@ -57,7 +57,7 @@ export class RowStore {
       if (table.isLocked(error)) return createInFlightReply(found, claim)
       throw error
     }
-    throw table.createError('contended', CONTENDED)
+    throw new table.StoreError('contended', CONTENDED)
   }
 
   async renew(key: string, own: Ownership & { readonly leaseMs: number }): Promise<CommandReply> {
@@ -78,7 +78,8 @@ export class RowStore {
   async step(key: string, own: Ownership & StepChange & { readonly leaseMs: number }): Promise<CommandReply> {
     const command: Command<CommandReply> = (record, now) => {
       const change = machine.step(record, own, now)
-      if (own.result === null || areStepsWithinLimit(change.record, this.table.maxStatementBytes)) return change
+      if (own.result === null || areStepsWithinLimit(change.record, this.table.database.maxStatementBytes))
+        return change
       return machine.step(record, { ...own, result: null }, now)
     }
     return this.#steps.runInTurn(key, () => this.#change(key, command, own.fingerprint))
@@ -140,7 +141,7 @@ export class RowStore {
       const { record, reply } = command(found.record, found.now)
       if (record === found.record || (await this.#writeIfUnchanged(key, record, found, kind))) return reply
     }
-    throw this.table.createError('contended', CONTENDED)
+    throw new this.table.StoreError('contended', CONTENDED)
   }
 
   async #writeIfUnchanged(
