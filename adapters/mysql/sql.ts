@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { toBuffer } from '../sql/row.js'
-import { createTemplate, type SqlValue, type SqlValues, splitAtNames } from '../sql/statement.js'
+import { parseTemplate, type SqlValue, type SqlValues } from '../sql/statement.js'
 
 /** A statement for a client, in two forms: a text with `?`, and the pieces of a tagged template. */
 export interface Statement {
@@ -16,10 +16,9 @@ export type StatementValue = Buffer | number | null
 
 /** A statement with `:token` for the value `token`, and no question mark. */
 export function createStatement(sql: string): (values?: SqlValues) => Statement {
-  const { pieces, names } = splitAtNames(sql)
-  const strings = createTemplate(pieces)
-  const text = pieces.join('?')
-  return (values = {}) => ({ text, values: names.map((name) => encodeValue(values[name] as SqlValue)), strings })
+  const { strings, encodeValues } = parseTemplate(sql, encodeValue)
+  const text = strings.join('?')
+  return (values = {}) => ({ text, values: encodeValues(values), strings })
 }
 
 function encodeValue(value: SqlValue): StatementValue {

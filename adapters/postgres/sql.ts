@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { toBuffer } from '../sql/row.js'
-import { createTemplate, type SqlValue, type SqlValues, splitAtNames } from '../sql/statement.js'
+import { parseTemplate, type SqlValue, type SqlValues } from '../sql/statement.js'
 
 /** A statement for a client, in two forms: a text with `$1`, `$2` …, and the pieces of a tagged template. */
 export interface Statement {
@@ -26,13 +26,10 @@ export function toQuotedName(schema: string): string {
  * may have one of its own, which would make two records of one key.
  */
 export function createStatement(sql: string): (values: SqlValues) => Statement {
-  const { pieces, names } = splitAtNames(qualifyOperators(sql))
-  const strings = createTemplate(
-    pieces.map((piece, i) => (i === 0 ? piece : `${getCast(names[i - 1] as string)}${piece}`)),
-  )
+  const { strings, encodeValues } = parseTemplate(qualifyOperators(sql), encodeValue, getCast)
   const text = strings.reduce((all, piece, i) => `${all}$${i}${piece}`)
   const name = `once_per_key_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
-  return (values) => ({ text, values: names.map((each) => encodeValue(values[each] as SqlValue)), name, strings })
+  return (values) => ({ text, values: encodeValues(values), name, strings })
 }
 
 function qualifyOperators(sql: string): string {
