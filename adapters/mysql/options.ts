@@ -1,5 +1,5 @@
 import { type OptionRule, type OptionTable, optionRules, resolveOptions } from '../../src/core/index.js'
-import { EXPECTED_FUNCTIONS, hasTransactionAndRun } from '../sql/client-transactions.js'
+import { aPoolOrFunctions } from '../sql/client-transactions.js'
 import { EXPECTED_POOL, getCorePool, isPool, type MySqlPool } from './client.js'
 import type { AnyTransactions } from './transactions.js'
 
@@ -58,8 +58,6 @@ function isSamePool(pool: unknown, transactions: unknown): boolean {
 const SAME_POOL =
   'transactions: expected another pool than `pool`, whose connections handlers would take from the commands that end their runs'
 
-const EXPECTED_TRANSACTIONS = `a pool of \`mysql2\` or \`mysql2/promise\`, or ${EXPECTED_FUNCTIONS}`
-
 /** A name of a table has at most 64 characters. */
 const findPrefixFault: OptionRule = (value) =>
   typeof value === 'string' && /^[a-z_][a-z0-9_]{0,47}$/i.test(value)
@@ -70,7 +68,7 @@ const OPTIONS: OptionTable<MySqlStoreSettings> = {
   pool: { rule: (value) => (isPool(value) ? null : EXPECTED_POOL), isRequired: true },
   prefix: { rule: findPrefixFault, default: 'once_per_key_' },
   transactions: {
-    rule: (value) => (isPool(value) || hasTransactionAndRun(value) ? null : EXPECTED_TRANSACTIONS),
+    rule: aPoolOrFunctions(isPool, 'a pool of `mysql2` or `mysql2/promise`'),
     findConflicts: ({ pool, transactions }: MySqlStoreSettings) => (isSamePool(pool, transactions) ? [SAME_POOL] : []),
   },
   sweeps: { rule: optionRules.aBoolean, default: true },

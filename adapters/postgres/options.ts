@@ -1,5 +1,5 @@
 import { type OptionRule, type OptionTable, optionRules, resolveOptions } from '../../src/core/index.js'
-import { EXPECTED_FUNCTIONS, hasTransactionAndRun } from '../sql/client-transactions.js'
+import { aPoolOrFunctions } from '../sql/client-transactions.js'
 import { EXPECTED_POOL, isPool, type PostgresPool, type PostgresQuery } from './client.js'
 import type { AnyTransactions } from './transactions.js'
 
@@ -83,15 +83,13 @@ const findSchemaFault: OptionRule = (value) =>
     ? null
     : 'a name of letters, digits and underscores, at most 63 of them, that does not begin with pg_'
 
-const EXPECTED_TRANSACTIONS = `a Pool of \`pg\`, or ${EXPECTED_FUNCTIONS}`
-
 const { aBoolean, aFunction } = optionRules
 
 const OPTIONS = {
   pool: { rule: (value) => (isPool(value) ? null : EXPECTED_POOL), findConflicts: findClientConflicts },
   query: aFunction,
   schema: { rule: findSchemaFault, default: 'once_per_key' },
-  transactions: (value) => (isPool(value) || hasTransactionAndRun(value) ? null : EXPECTED_TRANSACTIONS),
+  transactions: aPoolOrFunctions(isPool, 'a Pool of `pg`'),
   sweeps: { rule: aBoolean, default: true },
   prepares: { rule: aBoolean, default: false },
 } as const satisfies OptionTable<PostgresStoreSettings>

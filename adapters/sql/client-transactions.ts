@@ -1,4 +1,4 @@
-import { optionRules, resolveOptions } from '../../src/core/index.js'
+import { type OptionRule, optionRules, resolveOptions } from '../../src/core/index.js'
 
 /** How a client opens transactions and runs statements in them. */
 export interface ClientTransactions<Statement, Tx, Options> {
@@ -33,10 +33,6 @@ export type TransactionOptionsOf<Given> =
   // biome-ignore lint/suspicious/noExplicitAny: the statements of any database
   Given extends ClientTransactions<any, infer _Tx, infer Options> ? Options : PoolTransactionOptions
 
-/** In the words of a message. */
-export const EXPECTED_FUNCTIONS =
-  'two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
-
 /**
  * The type of `tx`: the parameter of a client's `run`, or else what its `transaction` passes to the work; `Otherwise`: it is not two
  * functions, but a pool.
@@ -54,11 +50,15 @@ type OfWork<Given> = Given extends { transaction(work: (tx: infer Tx) => Promise
 /** Whether a type is `any`: a parameter without a declared type, which tells nothing. */
 type IsAny<Type> = 0 extends 1 & Type ? true : false
 
-/** Whether they are the two functions of a client. */
-export function hasTransactionAndRun(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  const { transaction, run } = value as { readonly transaction?: unknown; readonly run?: unknown }
-  return typeof transaction === 'function' && typeof run === 'function'
+/** The option `transactions`: `pool` says what `isPool` accepts. */
+export function aPoolOrFunctions(isPool: (value: unknown) => boolean, pool: string): OptionRule {
+  const functions = 'two functions of another client: { transaction: (work, options) => …, run: (tx, statement) => … }'
+  return (value) => (isPool(value) || hasTransactionAndRun(value) ? null : `${pool}, or ${functions}`)
+}
+
+function hasTransactionAndRun(value: unknown): boolean {
+  const { transaction, run } = Object(value) as { readonly transaction?: unknown; readonly run?: unknown }
+  return typeof value === 'object' && typeof transaction === 'function' && typeof run === 'function'
 }
 
 /**
