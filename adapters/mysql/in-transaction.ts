@@ -9,7 +9,6 @@ import {
   type RecordedResult,
   type StepChange,
 } from '../../src/core/index.js'
-import type { TransactionRunner } from '../sql/client-transactions.js'
 import { findRows } from '../sql/clients.js'
 import { isEndedByWork } from '../sql/errors.js'
 import {
@@ -41,7 +40,7 @@ import type { MySqlRecordTable } from './record-table.js'
 import { clockIsSetError, countWrites, readVariable, selectClock, showWriteCounters } from './session.js'
 import { computeStatementBytes, createStatement, type Statement, toLockRowToken, toSavepointName } from './sql.js'
 import { createTransactionStatements } from './statements.js'
-import { type AnyTransactions, toTransactionRunner } from './transactions.js'
+import { type AnyTransactions, type TransactionRunner, toTransactionRunner } from './transactions.js'
 
 /**
  * A transaction as long as somebody waits for our statements in it. What we send takes several: the next one must not follow where the
@@ -72,7 +71,7 @@ interface TransactionMark {
  * code that opened the transaction can recognise a deadlock and retry.
  */
 export class MySqlTransactionStatements implements SqlTransactions {
-  readonly #client: TransactionRunner<Statement>
+  readonly #client: TransactionRunner
   readonly #table: MySqlRecordTable
   readonly #statements: ReturnType<typeof createTransactionStatements>
   readonly #open = new WeakMap<object, TransactionHandle>()
@@ -205,7 +204,7 @@ export class MySqlTransactionStatements implements SqlTransactions {
   }
 
   sessionEnd(tx: unknown): Promise<void> | undefined {
-    return this.#client.sessionEnd?.(tx)
+    return this.#client.sessionEnd(tx)
   }
 
   /**

@@ -1,7 +1,6 @@
 import {
   type ClientTransactions,
   type PoolTransactionOptions,
-  type TransactionRunner,
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
@@ -38,11 +37,26 @@ type ConnectionOf<Given> = Given extends MySqlPromisePool
     ? Parameters<Parameters<Given['getConnection']>[0]>[1]
     : never
 
-export function toTransactionRunner(given: AnyTransactions): TransactionRunner<Statement> {
-  return (isPool(given) ? createPoolTransactions(given) : given) as TransactionRunner<Statement>
+/** Of a pool they can do more than those of other clients. */
+export interface TransactionRunner<Tx = unknown, Options = unknown> extends MySqlTransactions<Tx, Options> {
+  /** Resolves when the database ends the session. */
+  sessionEnd(tx: Tx): Promise<void> | undefined
 }
 
-function createPoolTransactions(pool: MySqlPool): TransactionRunner<Statement, object, PoolTransactionOptions> {
+export function toTransactionRunner(given: AnyTransactions): TransactionRunner {
+  return isPool(given) ? createPoolTransactions(given) : onClient(given)
+}
+
+/** Uses the two functions alone, whatever else the application's object has. */
+function onClient(client: MySqlTransactions<unknown>): TransactionRunner {
+  return {
+    transaction: (work, options) => client.transaction(work, options),
+    run: (tx, statement) => client.run(tx, statement),
+    sessionEnd: () => undefined,
+  }
+}
+
+function createPoolTransactions(pool: MySqlPool): TransactionRunner<object, PoolTransactionOptions> {
   const ends = new WeakMap<object, Promise<void>>()
   return {
     run: (tx, statement) => sendSql(getCallbackConnection(tx), toLiteralSql(statement)),

@@ -9,7 +9,6 @@ import {
   type RecordedResult,
   type StepChange,
 } from '../../src/core/index.js'
-import type { TransactionRunner } from '../sql/client-transactions.js'
 import { redactErrorValues } from '../sql/errors.js'
 import { buildUnreadableMessage } from '../sql/record-columns.js'
 import { computeRecordId, toCompletionValues } from '../sql/record-table.js'
@@ -28,6 +27,7 @@ import type { PostgresRecordTable } from './record-table.js'
 import { requireRow, requireText } from './reply.js'
 import { computeLockNumber, type Statement } from './sql.js'
 import { createTransactionStatements } from './transaction-statements.js'
+import type { TransactionRunner } from './transactions.js'
 
 /**
  * A client's transactions, with the statements of a run inside them. If one of these raises, the transaction cannot be
@@ -37,7 +37,7 @@ import { createTransactionStatements } from './transaction-statements.js'
  * code that opened the transaction can recognise a serialization failure and retry.
  */
 export class PostgresTransactionStatements implements SqlTransactions {
-  readonly #client: TransactionRunner<Statement>
+  readonly #client: TransactionRunner
   readonly #table: PostgresRecordTable
   readonly #schema: string
   readonly #statements: ReturnType<typeof createTransactionStatements>
@@ -47,12 +47,12 @@ export class PostgresTransactionStatements implements SqlTransactions {
   /** Whether a transaction without options ran at READ COMMITTED, which allows renewals: then others will too. */
   #admitsRenewals = false
 
-  constructor(client: TransactionRunner<Statement>, table: PostgresRecordTable, schema: string) {
+  constructor(client: TransactionRunner, table: PostgresRecordTable, schema: string) {
     this.#client = client
     this.#table = table
     this.#schema = schema
     this.#statements = createTransactionStatements(schema)
-    this.commitsWithLast = client.runAll !== undefined
+    this.commitsWithLast = client.commitsWithLast
   }
 
   transaction(work: (tx: unknown) => Promise<void>, options: unknown): Promise<unknown> {
@@ -140,7 +140,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
   }
 
   sessionEnd(tx: unknown): Promise<void> | undefined {
-    return this.#client.sessionEnd?.(tx)
+    return this.#client.sessionEnd(tx)
   }
 
   needsRenewal(options: unknown): boolean {
@@ -164,10 +164,7 @@ export class PostgresTransactionStatements implements SqlTransactions {
     isTaken = NEVER,
   ): Promise<readonly unknown[]> {
     try {
-      if (this.#client.runAll !== undefined) return await this.#client.runAll(tx, statements, isLast)
-      const results: unknown[] = []
-      for (const each of statements) results.push(await this.#client.run(tx, each))
-      return results
+      return await this.#client.runAll(tx, statements, isLast)
     } catch (thrown) {
       if (thrown instanceof PostgresStoreError) throw thrown
       if (isTaken(thrown)) throw operationTakenError(redactErrorValues(thrown))

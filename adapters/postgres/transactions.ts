@@ -1,7 +1,6 @@
 import {
   type ClientTransactions,
   type PoolTransactionOptions,
-  type TransactionRunner,
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
@@ -17,7 +16,6 @@ import {
   type PostgresPool,
   type StatementResult,
   sendAll,
-  sendOnConnection,
   tryRollback,
   watchErrorsFromStart,
 } from './client.js'
@@ -45,25 +43,46 @@ export type TxOf<Given> = TxOfFunctions<
       : never
 >
 
-export function toTransactionRunner(given: AnyTransactions, prepares: boolean): TransactionRunner<Statement> {
-  return (isPool(given) ? onPool(given, prepares) : given) as TransactionRunner<Statement>
+/** The transactions of a pool can do more than those of other clients. */
+export interface TransactionRunner<Tx = unknown, Options = unknown> {
+  transaction(work: (tx: Tx) => Promise<void>, options?: Options): Promise<unknown>
+  /** In one round trip if it can. `isLast`: COMMIT may be sent behind them, and then `transaction` sends none. */
+  runAll(tx: Tx, statements: readonly Statement[], isLast: boolean): Promise<readonly unknown[]>
+  readonly commitsWithLast: boolean
+  /** Resolves when the database ends the session. */
+  sessionEnd(tx: Tx): Promise<void> | undefined
+}
+
+export function toTransactionRunner(given: AnyTransactions, prepares: boolean): TransactionRunner {
+  return isPool(given) ? onPool(given, prepares) : onClient(given)
+}
+
+/** Uses the two functions alone, whatever else the application's object has. */
+function onClient(client: PostgresTransactions<unknown>): TransactionRunner {
+  return {
+    transaction: (work, options) => client.transaction(work, options),
+    async runAll(tx, statements) {
+      const results: unknown[] = []
+      for (const each of statements) results.push(await client.run(tx, each))
+      return results
+    },
+    commitsWithLast: false,
+    sessionEnd: () => undefined,
+  }
 }
 
 /**
  * Transactions on connections of a pool of `pg`. Our first statement is sent together with BEGIN, and the last one with COMMIT: a round
  * trip less each.
  */
-function onPool(
-  pool: PostgresPool,
-  prepares: boolean,
-): TransactionRunner<Statement, PostgresConnection, PoolTransactionOptions> {
+function onPool(pool: PostgresPool, prepares: boolean): TransactionRunner<PostgresConnection, PoolTransactionOptions> {
   watchErrorsFromStart(pool)
   const open = new WeakMap<PostgresConnection, ConnectionTransaction>()
   return {
-    run: (tx, statement) => sendOnConnection(tx, statement, prepares),
     runAll: async (tx, statements, isLast) =>
       open.get(tx)?.run(statements, isLast) ??
       requireResults(await sendAll(tx, statements, prepares), statements.length),
+    commitsWithLast: true,
     sessionEnd: (tx) => open.get(tx)?.end,
 
     async transaction(work, options) {

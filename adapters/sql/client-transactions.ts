@@ -14,15 +14,6 @@ export interface ClientTransactions<Statement, Tx, Options> {
   run(tx: Tx, statement: Statement): Promise<unknown>
 }
 
-/** The transactions of a pool can do more than those of other clients. */
-export interface TransactionRunner<Statement, Tx = unknown, Options = unknown>
-  extends ClientTransactions<Statement, Tx, Options> {
-  /** Resolves when the database ends the session. */
-  sessionEnd?(tx: Tx): Promise<void> | undefined
-  /** Runs several, in one round trip if it can. `isLast`: COMMIT may be sent behind them, and then `transaction` sends none. */
-  runAll?(tx: Tx, statements: readonly Statement[], isLast: boolean): Promise<readonly unknown[]>
-}
-
 /** The options of a transaction on a pool. */
 export interface PoolTransactionOptions {
   /** @default the session's own: READ COMMITTED in Postgres and REPEATABLE READ in MySQL, unless it was changed */

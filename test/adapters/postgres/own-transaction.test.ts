@@ -11,7 +11,7 @@ import {
   idempotency,
   singleTenant,
 } from 'once-per-key'
-import type { PoolTransactionOptions } from 'once-per-key/postgres'
+import type { PoolTransactionOptions, Statement } from 'once-per-key/postgres'
 import type { Pool, PoolClient } from 'pg'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startFaultProxy } from '../../support/fault-proxy.js'
@@ -226,6 +226,30 @@ describe('a transaction', () => {
     await idle()
     expect(await effects()).toEqual([])
     expect(await record()).toMatchObject({ state: 'failed', uncertain: true })
+  })
+
+  test('over a client with members of its own that are named as the store names its own uses none of them', async () => {
+    const called: string[] = []
+    const client = {
+      run: (tx: PoolClient, { text, values }: Statement) => tx.query(text, [...values]),
+      transaction: async (work: (tx: PoolClient) => Promise<void>) =>
+        transactionByHand(await application.connect(), work),
+      runAll: async () => called.push('runAll'),
+      sessionEnd: async () => called.push('sessionEnd'),
+      commitsWithLast: true,
+    }
+    const onClient = storeOn({ pool, transactions: client })
+    const handler: Handler = async (_req, res, context) => {
+      await onClient.transaction(context, async (tx) => {
+        await insert(tx)
+        res.status(201).json({ paid: true })
+      })
+    }
+    await serve(handler, { store: onClient })
+    expect(await post()).toMatchObject({ status: 201, body: { paid: true } })
+    expect(called).toEqual([])
+    expect(await effects()).toEqual(['e1'])
+    expect(await record()).toMatchObject({ state: 'completed' })
   })
 
   test('whose handler hangs up, and whose client retries it, ends', async () => {
