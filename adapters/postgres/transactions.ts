@@ -16,6 +16,7 @@ import {
   type PostgresPool,
   type StatementResult,
   sendAll,
+  sendOnConnection,
   tryRollback,
   watchErrorsFromStart,
 } from './client.js'
@@ -79,9 +80,10 @@ function onPool(pool: PostgresPool, prepares: boolean): TransactionRunner<Postgr
   watchErrorsFromStart(pool)
   const open = new WeakMap<PostgresConnection, ConnectionTransaction>()
   return {
-    runAll: async (tx, statements, isLast) =>
+    // The application decides how long it waits in a transaction of its own.
+    runAll: (tx, statements, isLast) =>
       open.get(tx)?.run(statements, isLast) ??
-      requireResults(await sendAll(tx, statements, prepares), statements.length),
+      Promise.all(statements.map((each) => sendOnConnection(tx, each, prepares))),
     commitsWithLast: true,
     sessionEnd: (tx) => open.get(tx)?.end,
 

@@ -851,6 +851,34 @@ describe('a completion by hand', () => {
     expect(types()).toEqual(told)
   })
 
+  test('is waited for as long as `storeTimeoutMs` says', async () => {
+    const sent = gate()
+    const late = gate()
+    const handler: Handler = async (_req, res, context) => {
+      const tx = await application.connect()
+      await tx.query('BEGIN')
+      await insert(tx)
+      const query = async (text: string, values: unknown[]) => {
+        sent.open()
+        await late.opened
+        return tx.query(text, values)
+      }
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      const completed = store.completeIn({ query } as PoolClient, context, { status: 201, body: { id: 'e1' } })
+      await sent.opened
+      await vi.advanceTimersByTimeAsync(50_000)
+      vi.useRealTimers()
+      late.open()
+      await completed
+      await tx.query('COMMIT')
+      tx.release()
+      res.end()
+    }
+    await serve(handler, { leaseMs: 240_000, storeTimeoutMs: 60_000 })
+    expect(await post()).toMatchObject({ status: 201, body: { id: 'e1' } })
+    expect(errors).toEqual([])
+  })
+
   test('is asked for only when its transaction is over', async () => {
     const answered = gate()
     await serve(async (_req, res, context) => {
