@@ -1,6 +1,13 @@
 import { CLAIMED_COLUMNS, FORMAT, INTEGER_COLUMNS, RECORD_COLUMNS } from '../sql/record-columns.js'
-import { CLAIM_LOCK_WAIT, LOCK_WAIT } from '../sql/record-table.js'
+import type { CommandKind } from '../sql/record-table.js'
+import type { SqlValues } from '../sql/statement.js'
 import { createStatement, toQuotedName } from './sql.js'
+
+/** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. */
+const LOCK_WAIT = '1s'
+
+/** A waiting claim occupies one of few connections, and a row that stays locked means that the key is in flight. */
+const CLAIM_LOCK_WAIT = '250ms'
 
 /** The time of the statement, in milliseconds since 1970: its transaction may have begun long before. */
 export const NOW = "pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.statement_timestamp()) {*} 1000)::bigint"
@@ -17,7 +24,6 @@ const limitLockWaitSql = (value: string) => `pg_catalog.set_config('lock_timeout
 
 export const LIMIT_LOCK_WAIT_SQL = limitLockWaitSql(`'${LOCK_WAIT}'`)
 
-/** Of a statement that several kinds of commands send. */
 const LIMIT_LOCK_WAIT_BY_KIND_SQL = limitLockWaitSql(':lockWait')
 
 const LIMIT_CLAIM_LOCK_WAIT_SQL = limitLockWaitSql(`'${CLAIM_LOCK_WAIT}'`)
@@ -76,12 +82,12 @@ export function createRecordStatements(schemaName: string) {
     tryLock: createStatement(
       `SELECT CASE WHEN pg_catalog.pg_try_advisory_xact_lock_shared(:lock) THEN '1' END AS free, ${SESSION_COLUMNS}`,
     ),
-    insert: createStatement(`INSERT INTO ${records} (id, name, format, revision, ${RECORD_COLUMNS.join(', ')})
+    insert: createByKind(`INSERT INTO ${records} (id, name, format, revision, ${RECORD_COLUMNS.join(', ')})
       SELECT :id, :name, ${FORMAT}, 1, ${RECORD_COLUMNS.map((name) => `:${name}`).join(', ')} WHERE ${LIMIT_LOCK_WAIT_BY_KIND_SQL} AND ${SYNC_COMMIT_SQL}
       ON CONFLICT (id) DO NOTHING RETURNING '1' AS done`),
-    update: createStatement(`UPDATE ${records} t SET format = ${FORMAT}, revision = t.revision {+} 1, ${written}
+    update: createByKind(`UPDATE ${records} t SET format = ${FORMAT}, revision = t.revision {+} 1, ${written}
       WHERE ${IS_UNCHANGED} AND ${LIMIT_LOCK_WAIT_BY_KIND_SQL} AND ${SYNC_COMMIT_SQL} RETURNING '1' AS done`),
-    remove: createStatement(
+    remove: createByKind(
       `DELETE FROM ${records} t WHERE ${IS_UNCHANGED} AND ${LIMIT_LOCK_WAIT_BY_KIND_SQL} AND ${SYNC_COMMIT_SQL} RETURNING '1' AS done`,
     ),
     renew: createStatement(`UPDATE ${records} t
@@ -92,6 +98,13 @@ export function createRecordStatements(schemaName: string) {
     ),
     ...createWalkStatements(schema),
   }
+}
+
+/** A statement that several kinds of commands send. */
+function createByKind(sql: string) {
+  const create = createStatement(sql)
+  return (values: SqlValues, kind?: CommandKind) =>
+    create({ ...values, lockWait: kind === 'claim' ? CLAIM_LOCK_WAIT : LOCK_WAIT })
 }
 
 /**

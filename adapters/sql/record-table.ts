@@ -33,7 +33,7 @@ export interface SweptStretch {
 type RecordStatements = Readonly<
   Record<
     'read' | 'readShown' | 'readUnlessRowLocked' | 'insert' | 'update' | 'remove' | 'renew' | 'complete',
-    (values: SqlValues) => object
+    (values: SqlValues, kind?: CommandKind) => object
   >
 >
 
@@ -48,14 +48,8 @@ interface RecordDatabase {
 
 type StoreErrorClass = new (code: 'contended' | 'record_unreadable', message: string) => Error
 
-/** How long a command waits for a transaction that has locked its row; then it fails, and is retried later. */
-export const LOCK_WAIT = '1s'
-
 /** How long a process has the turn for one stretch, at most: then another one takes it. */
 const TURN_MS = 60_000
-
-/** A waiting claim occupies one of few connections, and a row that stays locked means that the key is in flight. */
-export const CLAIM_LOCK_WAIT = '250ms'
 
 /**
  * The records in a table of a database with a server, by the statements of a dialect. Each method sends statements that are transactions
@@ -113,19 +107,18 @@ export abstract class SqlRecordTable {
 
   /** Whether there was no row. */
   insert(key: string, record: StoredRecord, kind: CommandKind): Promise<boolean> {
-    const values = { ...toRecordColumns(record), id: computeRecordId(key), name: key, lockWait: toLockWait(kind) }
-    return this.write(this.statements.insert(values), kind)
+    const values = { ...toRecordColumns(record), id: computeRecordId(key), name: key }
+    return this.write(this.statements.insert(values, kind), kind)
   }
 
   /** Whether the row was still of this version. */
   update(key: string, record: StoredRecord, version: RowVersion, kind: CommandKind): Promise<boolean> {
-    const values = { ...toRecordColumns(record), ...toVersionValues(key, version), lockWait: toLockWait(kind) }
-    return this.write(this.statements.update(values), kind)
+    const values = { ...toRecordColumns(record), ...toVersionValues(key, version) }
+    return this.write(this.statements.update(values, kind), kind)
   }
 
   remove(key: string, version: RowVersion, kind: CommandKind): Promise<boolean> {
-    const values = { ...toVersionValues(key, version), lockWait: toLockWait(kind) }
-    return this.write(this.statements.remove(values), kind)
+    return this.write(this.statements.remove(toVersionValues(key, version), kind), kind)
   }
 
   /** Whether the token's own row was in flight, and has a new lease. */
@@ -181,11 +174,6 @@ export abstract class SqlRecordTable {
 
 function isUrgent(kind: CommandKind): boolean {
   return kind !== 'command'
-}
-
-/** For statements of a database whose statements say it themselves. */
-function toLockWait(kind: CommandKind): string {
-  return kind === 'claim' ? CLAIM_LOCK_WAIT : LOCK_WAIT
 }
 
 /** A storage key may exceed the maximum size of an index entry. */
