@@ -85,11 +85,12 @@ export abstract class SqlRecordTable {
   }
 
   /** The row as last committed; `locked`: a transaction has locked it. */
-  async readUnlessRowLocked(key: string, kind: CommandKind = 'claim'): Promise<RecordSnapshot | 'locked'> {
+  readUnlessRowLocked(key: string, kind: CommandKind = 'claim'): Promise<RecordSnapshot | 'locked'> {
     const sent = this.statements.readUnlessRowLocked({ id: computeRecordId(key) })
-    const rows = await this.resolveLockedAs(this.database.queryRows(sent, isUrgent(kind)), 'locked')
-    if (rows === 'locked') return 'locked'
-    return rows[0] === undefined ? this.read(key, undefined, kind) : this.parseRow(rows[0])
+    const found = this.database
+      .queryRows(sent, isUrgent(kind))
+      .then(([row]) => (row === undefined ? this.read(key, undefined, kind) : this.parseRow(row)))
+    return this.resolveLockedAs(found, 'locked')
   }
 
   /** What was sent, or `replacement` if a transaction has locked the row. */

@@ -1,11 +1,11 @@
 import express from 'express'
 import { idempotency, singleTenant } from 'once-per-key'
 import request from 'supertest'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ANSWER, claimOf, ownOf } from '../claims.js'
 import { openPool, openStore, storeOn } from './open-store.js'
 
-const { server, pool, store, query } = await openStore()
+const { server, pool, store, query, url } = await openStore()
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 test('a pool of two connections serves 64 requests at once, each key once', async () => {
@@ -114,6 +114,30 @@ describe('a command that waits for another one is decided on what that has left'
       acquired: true,
       attempt: 2,
     })
+  })
+
+  test('a look at a lapsed record that is gone meanwhile, and whose table is locked, is told that the key is in flight', async () => {
+    const impatient = openPool(url, { options: '-c lock_timeout=100' })
+    const holder = await pool.connect()
+    onTestFinished(async () => {
+      await holder.query('ROLLBACK')
+      holder.release()
+      await impatient.end()
+    })
+    const looking = storeOn({
+      transactions: pool,
+      async query(text, values) {
+        if (!text.includes('FOR NO KEY UPDATE')) return impatient.query(text, values)
+        await query("DELETE FROM once_per_key.records WHERE name = 'gone'")
+        const found = await impatient.query(text, values)
+        await holder.query('BEGIN; LOCK TABLE once_per_key.records IN ACCESS EXCLUSIVE MODE')
+        return found
+      },
+    })
+    await store.begin('gone', claimOf('t1'))
+    await query("UPDATE once_per_key.records SET lease_until = 1 WHERE name = 'gone'")
+    const looked = looking.unclaimed?.look('gone', { token: 't2', fingerprint: 'f', unknownOutcome: 'refuse' })
+    expect(await looked).toMatchObject({ acquired: false, record: { state: 'in-flight', leaseRemainingMs: 1 } })
   })
 
   test('a claim behind a step that is not yet committed is told at once what there is, and mismatched with another body', async () => {
