@@ -212,7 +212,10 @@ export function toKeptAnswer(store: Store, key: string, fingerprint: string, ans
  * What went wrong between a store and its database. Each store has a class of its own over it, with a closed set of codes. The message
  * contains no key and no body.
  *
- * @example class FileStoreError extends StoreError<'file_full' | 'file_failed'> {}
+ * @example
+ * class FileStoreError extends StoreError<'file_full' | 'file_failed'> {
+ *   override readonly name = 'FileStoreError'
+ * }
  */
 export abstract class StoreError<Code extends string = string> extends Error {
   readonly code: Code
