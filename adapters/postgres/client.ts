@@ -91,9 +91,8 @@ async function sendInTransaction(
   prepares: boolean,
 ): Promise<unknown> {
   const opening = ['BEGIN ISOLATION LEVEL READ COMMITTED', settings].map((text) => ({ text, values: [] }))
-  const results = await sendAll(connection, [...opening, statement, COMMIT], prepares)
-  for (const each of results) if (each instanceof FailedStatement) throw each.error
-  return results[opening.length]
+  const statements = [...opening, statement, COMMIT]
+  return requireResults(await sendAll(connection, statements, prepares), statements.length)[opening.length]
 }
 
 /**
@@ -118,6 +117,15 @@ export async function sendAll(
     results.push(new FailedStatement(error))
   }
   return results
+}
+
+/** The results of the first statements that were sent. A client may have returned nothing for one. */
+export function requireResults(results: readonly PipedResult[], amount: number): readonly StatementResult[] {
+  const required = results.slice(0, amount)
+  for (const each of required) if (each instanceof FailedStatement) throw each.error
+  if (required.length < amount)
+    throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
+  return required as readonly StatementResult[]
 }
 
 export const COMMIT: SentStatement = { text: 'COMMIT', values: [] }

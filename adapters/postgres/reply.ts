@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { findRows } from '../sql/clients.js'
-import type { Row } from '../sql/row.js'
+import { type Row, toBuffer } from '../sql/row.js'
 import { PostgresStoreError } from './errors.js'
 
 /** @throws PostgresStoreError `client_unsuitable`, as all functions here. */
@@ -35,7 +35,7 @@ export function parseBytesColumn(value: unknown): Uint8Array | null {
   if (value === null || value === undefined) return null
   if (typeof value === 'string' && value.startsWith('\\x')) return Buffer.from(value.slice(2), 'hex')
   if (!(value instanceof Uint8Array)) throw clientUnsuitableError()
-  return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  return toBuffer(value)
 }
 
 function clientUnsuitableError(): PostgresStoreError {

@@ -14,6 +14,7 @@ import {
   type PipedResult,
   type PostgresConnection,
   type PostgresPool,
+  requireResults,
   type StatementResult,
   sendAll,
   sendOnConnection,
@@ -156,15 +157,6 @@ class ConnectionTransaction {
   close(): void {
     this.#connection.off('error', this.#onEnd)
   }
-}
-
-/** The results of the first statements that were sent. A client may have returned nothing for one. */
-function requireResults(results: readonly PipedResult[], amount: number): readonly StatementResult[] {
-  const required = results.slice(0, amount)
-  for (const each of required) if (each instanceof FailedStatement) throw each.error
-  if (required.length < amount)
-    throw new PostgresStoreError('connection_lost', 'The database did not answer the statement.')
-  return required as readonly StatementResult[]
 }
 
 function buildBeginSql(options: PoolTransactionOptions | undefined): string {
