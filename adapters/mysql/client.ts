@@ -60,11 +60,17 @@ export function hasResetOnRelease(pool: MySqlPool): boolean {
 
 export function takeConnection(pool: MySqlPool, turns: PoolTurns, isUrgent: boolean): Promise<MySqlConnection> {
   const core = getCorePool(pool)
-  const take = () =>
-    new Promise<MySqlConnection>((resolve, reject) => {
-      core.getConnection((error: unknown, connection: MySqlConnection) => (error ? reject(error) : resolve(connection)))
-    })
-  return turns.connect(take, () => core._connectionQueue?.length, isUrgent)
+  return turns.connect(
+    () => getCallbackConnection(core),
+    () => core._connectionQueue?.length,
+    isUrgent,
+  )
+}
+
+export function getCallbackConnection(pool: MySqlCallbackPool): Promise<MySqlConnection> {
+  return new Promise((resolve, reject) => {
+    pool.getConnection((error, connection) => (error ? reject(error) : resolve(connection)))
+  })
 }
 
 export function giveBack(connection: MySqlConnection, isGood: boolean): void {

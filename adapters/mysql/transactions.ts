@@ -6,6 +6,7 @@ import {
 } from '../sql/client-transactions.js'
 import { useConnection } from '../sql/clients.js'
 import {
+  getCallbackConnection,
   getCorePool,
   giveBack,
   isDemoted,
@@ -59,13 +60,13 @@ function onClient(client: MySqlTransactions<unknown>): TransactionRunner {
 function createPoolTransactions(pool: MySqlPool): TransactionRunner<object, PoolTransactionOptions> {
   const ends = new WeakMap<object, Promise<void>>()
   return {
-    run: (tx, statement) => sendSql(getCallbackConnection(tx), toLiteralSql(statement)),
+    run: (tx, statement) => sendSql(unwrapConnection(tx), toLiteralSql(statement)),
     sessionEnd: (tx) => ends.get(tx),
 
     async transaction(work, options) {
       const isolation = toIsolationSql(options)
       const tx = await takePoolConnection(pool)
-      const connection = getCallbackConnection(tx)
+      const connection = unwrapConnection(tx)
       const end = watchConnectionEnd(connection)
       ends.set(tx, end.promise)
       const workInside = async () => {
@@ -88,17 +89,12 @@ function createPoolTransactions(pool: MySqlPool): TransactionRunner<object, Pool
 
 /** As the application's pool gives them out. */
 async function takePoolConnection(pool: MySqlPool): Promise<object> {
-  if (getCorePool(pool) !== pool) return (pool as MySqlPromisePool).getConnection()
-  return new Promise((resolve, reject) => {
-    ;(pool as MySqlCallbackPool).getConnection((error, connection) => {
-      if (error === null || error === undefined) resolve(connection)
-      else reject(error)
-    })
-  })
+  const core = getCorePool(pool)
+  return core === pool ? getCallbackConnection(core) : (pool as MySqlPromisePool).getConnection()
 }
 
 /** That of callbacks, which one of promises wraps. */
-function getCallbackConnection(tx: object): MySqlConnection {
+function unwrapConnection(tx: object): MySqlConnection {
   const { connection, promise } = tx as { readonly connection?: MySqlConnection; readonly promise?: unknown }
   return typeof promise === 'function' || connection === undefined ? (tx as MySqlConnection) : connection
 }
