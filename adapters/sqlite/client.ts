@@ -1,4 +1,5 @@
 import { findClientMessage } from '../sql/errors.js'
+import type { Row } from '../sql/row.js'
 
 /**
  * The members of an open `DatabaseSync` of `node:sqlite`, or of an open `Database` of better-sqlite3, that the store
@@ -20,9 +21,6 @@ export interface SqliteStatement {
 }
 
 export type SqliteValue = string | number | null | Uint8Array
-
-/** A row as both drivers return it. */
-export type Row = Readonly<Record<string, unknown>>
 
 /**
  * Prepares a statement that returns rows as objects and numbers as numbers, whatever defaults the application has set.
@@ -75,7 +73,7 @@ const RESULTS = {
   SQLITE_NOTADB: 26,
 } as const
 
-export type ResultCode = keyof typeof RESULTS
+type ResultCode = keyof typeof RESULTS
 
 /** An error's primary result code; `null` if it is not one of these, or not SQLite's. */
 export function findResultCode(error: unknown): ResultCode | null {

@@ -1,9 +1,9 @@
 import { findClientMessage, redactErrorValues } from '../sql/errors.js'
+import type { Row } from '../sql/row.js'
 import {
   convertBlobs,
   findResultCode,
   prepareStatement,
-  type Row,
   type SqliteDatabase,
   type SqliteStatement,
   type SqliteValue,
@@ -16,6 +16,10 @@ const MARK = 'once_per_key_mark'
 
 /** How soon a rollback that was refused is tried again. */
 const ROLLBACK_MS = 10
+
+interface Changes {
+  readonly changes: number | bigint
+}
 
 type StatementName = keyof ReturnType<typeof createTableStatements>
 
@@ -109,26 +113,19 @@ export class SqliteConnection {
   }
 
   queryRow(name: StatementName, ...values: SqliteValue[]): Row | undefined {
-    return this.#runStatement(name, (statement) => convertBlobs(statement.get(...values) as Row | undefined)) as
-      | Row
-      | undefined
+    return this.#runStatement(name, (statement) => convertBlobs(statement.get(...values) as Row | undefined))
   }
 
   queryRows(name: StatementName, ...values: SqliteValue[]): readonly Row[] {
-    return this.#runStatement(name, (statement) =>
-      (statement.all(...values) as readonly Row[]).map(convertBlobs),
-    ) as readonly Row[]
+    return this.#runStatement(name, (statement) => (statement.all(...values) as readonly Row[]).map(convertBlobs))
   }
 
   /** Returns how many rows the statement changed. */
   change(name: StatementName, ...values: SqliteValue[]): number {
-    const { changes } = this.#runStatement(name, (statement) => statement.run(...values)) as {
-      readonly changes: number | bigint
-    }
-    return Number(changes)
+    return this.#runStatement(name, (statement) => Number((statement.run(...values) as Changes).changes))
   }
 
-  #runStatement(name: StatementName, send: (statement: SqliteStatement) => unknown): unknown {
+  #runStatement<Result>(name: StatementName, send: (statement: SqliteStatement) => Result): Result {
     try {
       return send(this.#getStatement(this.#texts[name]))
     } catch (error) {
@@ -167,7 +164,7 @@ export class SqliteConnection {
 
   /** How many rows were changed over the connection since it was opened. */
   #countChanges(): number {
-    return (this.#getStatement('SELECT total_changes() AS changes').get() as { readonly changes: number }).changes
+    return Number((this.#getStatement('SELECT total_changes() AS changes').get() as Changes).changes)
   }
 
   #rollBack(): void {

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
-import { prepareStatement, type Row, type SqliteDatabase } from './client.js'
+import type { Row } from '../sql/row.js'
+import { prepareStatement, type SqliteDatabase } from './client.js'
 import { ADVICE, SqliteStoreError } from './errors.js'
 
 /**
