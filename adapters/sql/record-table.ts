@@ -106,20 +106,18 @@ export abstract class SqlRecordTable {
     }
   }
 
-  /** Whether there was no row. */
-  insert(key: string, record: StoredRecord, kind: CommandKind): Promise<boolean> {
-    const values = { ...toRecordColumns(record), id: computeRecordId(key), name: key }
-    return this.write(this.statements.insert(values, kind), kind)
-  }
-
-  /** Whether the row was still of this version. */
-  update(key: string, record: StoredRecord, version: RowVersion, kind: CommandKind): Promise<boolean> {
-    const values = { ...toRecordColumns(record), ...toVersionValues(key, version) }
-    return this.write(this.statements.update(values, kind), kind)
-  }
-
-  remove(key: string, version: RowVersion, kind: CommandKind): Promise<boolean> {
-    return this.write(this.statements.remove(toVersionValues(key, version), kind), kind)
+  /** Whether the row was still of this version. `record`, `null`: it is removed. `version`, `null`: there was none. */
+  async writeIfUnchanged(
+    key: string,
+    record: StoredRecord | null,
+    version: RowVersion | null,
+    kind: CommandKind,
+  ): Promise<boolean> {
+    if (record === null && version === null) return true
+    const { insert, update, remove } = this.statements
+    const values = { ...(record && toRecordColumns(record)), ...(version && toVersionValues(version)) }
+    const build = version === null ? insert : record === null ? remove : update
+    return this.write(build({ ...values, id: computeRecordId(key), name: key }, kind), kind)
   }
 
   /** Whether the token's own row was in flight, and has a new lease. */
@@ -190,6 +188,6 @@ export function toCompletionValues(key: string, { token, retentionMs, answer }: 
   return { id: computeRecordId(key), token, retentionMs, ...toAnswerColumns(answer) }
 }
 
-function toVersionValues(key: string, { token, revision, expiresAt }: RowVersion) {
-  return { id: computeRecordId(key), seen: token, revision, expiresAt }
+function toVersionValues({ token, revision, expiresAt }: RowVersion) {
+  return { seen: token, revision, expiresAt }
 }

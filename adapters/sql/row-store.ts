@@ -51,7 +51,7 @@ export class RowStore {
           if (last === 'locked') return createInFlightReply(found, claim)
           if (!isSameVersion(last.version, found.version)) continue
         }
-        if (record === found.record || (await this.#writeIfUnchanged(key, record, found, 'claim'))) return reply
+        if (record === found.record || (await table.writeIfUnchanged(key, record, found.version, 'claim'))) return reply
       }
     } catch (error) {
       if (table.isLocked(error)) return createInFlightReply(found, claim)
@@ -107,7 +107,7 @@ export class RowStore {
         const looked = machine.look(found.record, looking, found.now)
         // It would be in the way of the row that a transaction inserts. Whoever has locked it writes a record over it.
         if (found.record === null && found.version !== null) {
-          await table.resolveLockedAs(table.remove(key, found.version, 'claim'), false)
+          await table.resolveLockedAs(table.writeIfUnchanged(key, null, found.version, 'claim'), false)
         }
         if (!isLapsed(found) || looked.acquired || looked.record.state !== 'in-flight') return looked
         if ((await table.readUnlessRowLocked(key)) !== 'locked') return looked
@@ -139,20 +139,10 @@ export class RowStore {
     for (let turn = 0; turn < MOST_TURNS; turn++) {
       const found = await this.table.read(key, fingerprint, kind)
       const { record, reply } = command(found.record, found.now)
-      if (record === found.record || (await this.#writeIfUnchanged(key, record, found, kind))) return reply
+      if (record === found.record) return reply
+      if (await this.table.writeIfUnchanged(key, record, found.version, kind)) return reply
     }
     throw new this.table.StoreError('contended', CONTENDED)
-  }
-
-  async #writeIfUnchanged(
-    key: string,
-    record: StoredRecord | null,
-    { version }: RecordSnapshot,
-    kind: CommandKind,
-  ): Promise<boolean> {
-    const table = this.table
-    if (version === null) return record === null || table.insert(key, record, kind)
-    return record === null ? table.remove(key, version, kind) : table.update(key, record, version, kind)
   }
 }
 

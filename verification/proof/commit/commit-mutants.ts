@@ -136,7 +136,7 @@ const UNCLAIMED: readonly Planted[] = [
   },
   {
     name: 'an expired record keeps its key for ever',
-    find: "await table.resolveLockedAs(table.remove(key, found.version, 'claim'), false)",
+    find: "await table.resolveLockedAs(table.writeIfUnchanged(key, null, found.version, 'claim'), false)",
     replace: '',
     check: 'L1',
   },
