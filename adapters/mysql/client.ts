@@ -78,13 +78,17 @@ export function giveBack(connection: MySqlConnection, isGood: boolean): void {
   else connection.destroy()
 }
 
-/** Sends one statement as it is. Independent of what the application has configured for its own. */
+/** Sends one statement as `sendWithoutLimit` does, and rejects if the server stays silent. */
 export function sendSql(connection: MySqlConnection, sql: string): Promise<unknown> {
+  return limitSilence(sendWithoutLimit(connection, sql), MySqlStoreError)
+}
+
+/** Sends one statement as it is. Independent of what the application has configured for its own. */
+export function sendWithoutLimit(connection: MySqlConnection, sql: string): Promise<unknown> {
   const options = { sql, typeCast, rowsAsArray: false, nestTables: false, namedPlaceholders: false }
-  const result = new Promise((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     connection.query(options, (error, result) => (error ? reject(error) : resolve(result)))
   })
-  return limitSilence(result, MySqlStoreError)
 }
 
 interface Field {

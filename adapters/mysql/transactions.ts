@@ -16,6 +16,7 @@ import {
   type MySqlPool,
   type MySqlPromisePool,
   sendSql,
+  sendWithoutLimit,
 } from './client.js'
 import { type Statement, toLiteralSql } from './sql.js'
 
@@ -60,7 +61,11 @@ function onClient(client: MySqlTransactions<unknown>): TransactionRunner {
 function createPoolTransactions(pool: MySqlPool): TransactionRunner<object, PoolTransactionOptions> {
   const ends = new WeakMap<object, Promise<void>>()
   return {
-    run: (tx, statement) => sendSql(unwrapConnection(tx), toLiteralSql(statement)),
+    run(tx, statement) {
+      // The application decides how long it waits in a transaction of its own.
+      const send = ends.has(tx) ? sendSql : sendWithoutLimit
+      return send(unwrapConnection(tx), toLiteralSql(statement))
+    },
     sessionEnd: (tx) => ends.get(tx),
 
     async transaction(work, options) {

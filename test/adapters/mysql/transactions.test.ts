@@ -214,6 +214,35 @@ describe.each(LEVELS)('a transaction at %s', async (_level, session) => {
     expect(await post()).toMatchObject({ ...SENT, replayed: true })
   })
 
+  test('by hand is waited for as long as `storeTimeoutMs` says', async () => {
+    const sent = gate()
+    const late = gate()
+    const post = await serve(
+      async (_req, res, context) => {
+        const tx = await application.getConnection()
+        await tx.query('START TRANSACTION')
+        await insert(tx)
+        const { connection } = tx as unknown as { connection: CallbackConnection }
+        const query = (...sending: [never, never]) => {
+          sent.open()
+          void late.opened.then(() => void connection.query(...sending))
+        }
+        vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+        const completed = store.completeIn({ query } as never, context, { status: 201, body: { id: 'e1' } })
+        await sent.opened
+        await vi.advanceTimersByTimeAsync(50_000)
+        vi.useRealTimers()
+        late.open()
+        await completed
+        await tx.query('COMMIT')
+        tx.release()
+        res.end()
+      },
+      { leaseMs: 240_000, maxRunMs: 300_000, storeTimeoutMs: 60_000 },
+    )
+    expect(await post()).toMatchObject(SENT)
+  })
+
   test('by hand without a transaction is misuse, and nothing is completed', async () => {
     const post = await serve(async (_req, _res, context) => {
       const tx = await application.getConnection()
