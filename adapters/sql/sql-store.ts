@@ -4,6 +4,7 @@ import {
   type BeginReply,
   type Claim,
   type CommandReply,
+  type Completion,
   completeByHand,
   type GivenAnswer,
   type GivenByHand,
@@ -48,12 +49,7 @@ interface SqlStoreParts {
 /** The transactions of the application, with the statements of runs inside them. */
 export interface SqlTransactions extends Transactions<unknown, unknown> {
   /** Completes the record of a run in a transaction that the application has opened. */
-  completeByHand(
-    tx: unknown,
-    key: string,
-    completion: Parameters<Parameters<typeof completeByHand>[3]>[1],
-    isAwaited: () => boolean,
-  ): Promise<void>
+  completeByHand(tx: unknown, key: string, completion: Completion, isAwaited: () => boolean): Promise<void>
 }
 
 /** A store in a database with a server: what `PostgresStore` and `MySqlStore` have in common. */
