@@ -1,5 +1,5 @@
-import { hasLongBeenReadOnly, limitSilence, type PoolTurns } from '../sql/clients.js'
-import { isReadOnly, MySqlStoreError } from './errors.js'
+import { limitSilence, type PoolTurns } from '../sql/clients.js'
+import { MySqlStoreError } from './errors.js'
 
 /** The members of a callback pool of `mysql2` that the store uses. The application opens, configures and closes the pool. */
 export interface MySqlCallbackPool {
@@ -106,9 +106,4 @@ const BYTES: ReadonlySet<string> = new Set(['body', 'steps'])
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
-}
-
-/** Whether the connection is to a server that is no primary any more: another connection may be to the new one. */
-export function isDemoted(connection: object, error: unknown): boolean {
-  return isReadOnly(error) && hasLongBeenReadOnly(connection)
 }

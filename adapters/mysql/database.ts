@@ -1,19 +1,12 @@
-import { hasLongBeenReadOnly, type PoolTurns, retryConflicts, useConnection } from '../sql/clients.js'
+import { isDemoted, type PoolTurns, retryConflicts, useConnection } from '../sql/clients.js'
 import type { Row } from '../sql/row.js'
-import {
-  giveBack,
-  hasResetOnRelease,
-  isDemoted,
-  type MySqlConnection,
-  type MySqlPool,
-  sendSql,
-  takeConnection,
-} from './client.js'
+import { giveBack, hasResetOnRelease, type MySqlConnection, type MySqlPool, sendSql, takeConnection } from './client.js'
 import {
   ADVICE,
   assertStatementFits,
   isConflict,
   isDuplicate,
+  isReadOnly,
   isStatementRefusal,
   MySqlStoreError,
   redactStatementError,
@@ -102,9 +95,9 @@ export class MySqlDatabase {
     return useConnection(
       connection,
       async () => send(connection, examines ? await this.#examine(connection) : undefined),
-      (error) => isStatementRefusal(error) && !isDemoted(connection, error),
+      (error) => isStatementRefusal(error) && !isDemoted(connection, isReadOnly(error)),
       (isGood) => giveBack(connection, isGood),
-      (result) => !(saysReadOnly(result) && hasLongBeenReadOnly(connection)) && !saysThatItsClockIsSet(result),
+      (result) => !isDemoted(connection, saysReadOnly(result)) && !saysThatItsClockIsSet(result),
     )
   }
 

@@ -4,12 +4,11 @@ import {
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
-import { useConnection } from '../sql/clients.js'
+import { isDemoted, useConnection } from '../sql/clients.js'
 import {
   getCallbackConnection,
   getCorePool,
   giveBack,
-  isDemoted,
   isPool,
   type MySqlCallbackPool,
   type MySqlConnection,
@@ -18,6 +17,7 @@ import {
   sendSql,
   sendWithoutLimit,
 } from './client.js'
+import { isReadOnly } from './errors.js'
 import { type Statement, toLiteralSql } from './sql.js'
 
 /**
@@ -116,7 +116,7 @@ function watchConnectionEnd(connection: MySqlConnection): { readonly promise: Pr
 /** Whether the rollback is certain, and the session as it was: if not, the connection is closed, and the database rolls back. */
 async function rollBackIfPossible(connection: MySqlConnection, error: unknown): Promise<boolean> {
   if ((error as { readonly fatal?: unknown } | null)?.fatal === true) return false
-  if (isDemoted(connection, error)) return false
+  if (isDemoted(connection, isReadOnly(error))) return false
   try {
     await sendSql(connection, 'ROLLBACK')
     await sendSql(connection, 'UNLOCK TABLES') // A ROLLBACK leaves what the work has locked by LOCK TABLES.

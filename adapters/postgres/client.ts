@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { hasLongBeenReadOnly, ignoreError, limitSilence, type PoolTurns, useConnection } from '../sql/clients.js'
+import { ignoreError, isDemoted, limitSilence, type PoolTurns, useConnection } from '../sql/clients.js'
 import { isReadOnly, isStatementRefusal, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './sql.js'
 
@@ -74,14 +74,11 @@ export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares:
         ? limitQuery(sendOnConnection(connection, statement, prepares))
         : sendInTransaction(connection, settings, statement, prepares)
     const isGoodAfterError = (error: unknown) =>
-      isStatementRefusal(error) && !isDemoted(connection, error) && (settings === null || tryRollback(connection))
+      isStatementRefusal(error) &&
+      !isDemoted(connection, isReadOnly(error)) &&
+      (settings === null || tryRollback(connection))
     return useConnection(connection, send, isGoodAfterError, (isGood) => connection.release(!isGood))
   }
-}
-
-/** Whether the connection is to a server that is no primary any more: another connection may be to the new one. */
-export function isDemoted(connection: PostgresConnection, error: unknown): boolean {
-  return isReadOnly(error) && hasLongBeenReadOnly(connection)
 }
 
 async function sendInTransaction(

@@ -4,12 +4,11 @@ import {
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
-import { useConnection } from '../sql/clients.js'
+import { isDemoted, useConnection } from '../sql/clients.js'
 import {
   COMMIT,
   canPipeline,
   FailedStatement,
-  isDemoted,
   isPool,
   type PipedResult,
   type PostgresConnection,
@@ -21,7 +20,7 @@ import {
   tryRollback,
   watchErrorsFromStart,
 } from './client.js'
-import { isLostConnection, PostgresStoreError } from './errors.js'
+import { isLostConnection, isReadOnly, PostgresStoreError } from './errors.js'
 import type { Statement } from './sql.js'
 
 /** How a client other than `pg` opens transactions and runs statements in them: texts with `$1`, `$2` …, and values of text and bytes. */
@@ -94,7 +93,7 @@ function onPool(pool: PostgresPool, prepares: boolean): TransactionRunner<Postgr
       const on = new ConnectionTransaction(connection, begin, prepares)
       open.set(connection, on)
       const isGoodAfterError = (error: unknown) =>
-        on.isOver || (!isLostConnection(error) && !isDemoted(connection, error) && tryRollback(connection))
+        on.isOver || (!isLostConnection(error) && !isDemoted(connection, isReadOnly(error)) && tryRollback(connection))
       const giveBack = (isGood: boolean) => {
         on.close()
         open.delete(connection)

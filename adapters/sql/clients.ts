@@ -163,10 +163,11 @@ const READ_ONLY_MS = 1_000
 const READ_ONLY_SINCE = new WeakMap<object, number>()
 
 /**
- * Called where a session was found to be read-only; whether it has been for long. A server that is demoted in a planned failover keeps
- * its sessions: without a new one, a pool in use would never reach the new primary.
+ * Whether a connection is to a server that is no primary any more: whether its session was found to be read-only, and has been for long. A
+ * server that is demoted in a planned failover keeps its sessions: without a new one, a pool in use would never reach the new primary.
  */
-export function hasLongBeenReadOnly(connection: object): boolean {
+export function isDemoted(connection: object, isReadOnly: boolean): boolean {
+  if (!isReadOnly) return false
   const now = performance.now()
   const since = READ_ONLY_SINCE.get(connection) ?? now
   READ_ONLY_SINCE.set(connection, since)
