@@ -4,6 +4,7 @@ import type { PoolConnection } from 'mysql2/promise'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Statement } from '../../../adapters/mysql/sql.js'
 import { gate } from '../../support/gate.js'
+import { transactionByHand } from '../../support/transaction-by-hand.js'
 import { claimOf, ownOf } from '../claims.js'
 import { ISOLATION, openPool, SNAPSHOTS, storeOn } from './open-store.js'
 import { onDatabase } from './served.js'
@@ -212,6 +213,29 @@ describe.each(LEVELS)('a transaction at %s', async (_level, session) => {
     })
     expect(await post()).toMatchObject(SENT)
     expect(await post()).toMatchObject({ ...SENT, replayed: true })
+  })
+
+  test('over a client with a member of its own that is named as one of the store does not use it', async () => {
+    const sessionEnd = vi.fn()
+    const client = {
+      run: (tx: PoolConnection, { text, values }: Statement) => tx.query(text, [...values]),
+      transaction: async (work: (tx: PoolConnection) => Promise<void>) =>
+        transactionByHand(await application.getConnection(), work),
+      sessionEnd,
+    }
+    const onClient = storeOn({ pool: on.pool, transactions: client })
+    const post = await serve(
+      async (_req, res, context) => {
+        await onClient.transaction(context, async (tx) => {
+          await insert(tx)
+          res.status(201).json({ id: 'e1' })
+        })
+      },
+      { store: onClient },
+    )
+    expect(await post()).toMatchObject(SENT)
+    expect(sessionEnd).not.toHaveBeenCalled()
+    expect(await effects()).toEqual(['e1'])
   })
 
   test('by hand is waited for as long as `storeTimeoutMs` says', async () => {
