@@ -55,7 +55,9 @@ function pagesIn(manifest) {
 
 export function isPublished(path, { files }) {
   if (ALWAYS.includes(path)) return true
-  return files.some((name) => path === name || path.startsWith(`${name}/`)) && !files.includes(`!${path}`)
+  const isNamed = (names) => names.some((name) => path === name || path.startsWith(`${name}/`))
+  const left = files.filter((name) => name.startsWith('!')).map((name) => name.slice(1))
+  return isNamed(files) && !isNamed(left)
 }
 
 /** `text` of the page `path` as it is published. Blocks of code stay as they are. */

@@ -8,15 +8,12 @@ import { startGenerator } from './generator.js'
 import { nodesOf } from './nodes.js'
 import { installPeers } from './peer-packages.js'
 import { startProgress } from './progress.js'
+import { readRedisVersion } from './redis-commands.js'
 import { setUpOf, writeReport } from './report.js'
 import type { Ground } from './rounds.js'
 import { databaseTables, transactionTable } from './sections/databases.js'
-import { growthTables } from './sections/growth.js'
 import { latencyTable } from './sections/latency.js'
 import { memoryTable } from './sections/memory.js'
-import { measureMicro } from './sections/micro.js'
-import { rowsTable } from './sections/rows.js'
-import { measureSizes } from './sections/sizes.js'
 import { measureTraffic, type Traffic, trafficTables } from './sections/traffic.js'
 import { probeWork } from './sections/work.js'
 import { startedOnDemand } from './services.js'
@@ -48,7 +45,7 @@ const servers = {
 const services = startedOnDemand(servers)
 const generator = startGenerator()
 const progress = startProgress()
-const { rounds, warmUpRequests, seconds, growthSeconds } = settings
+const { rounds, warmUpRequests, seconds, latencySeconds } = settings
 const processesOf = (name: DatabaseName): readonly number[] =>
   name === 'postgres' ? (database?.processes() ?? []) : mySql === undefined || name !== 'mysql' ? [] : [mySql.pid()]
 const ground: Ground = {
@@ -80,32 +77,21 @@ try {
     tables.push(...trafficTables(measured, failings))
   }
 
-  if (wants('latency')) tables.push(await latencyTable(services, ground, growthSeconds))
-  const grown = wants('growth') ? await growthTables(services, ground, growthSeconds, settings.mostRecords) : undefined
-  if (grown !== undefined) tables.push(...grown.tables)
+  if (wants('latency')) tables.push(await latencyTable(services, ground, latencySeconds))
   if (wants('memory')) tables.push(await memoryTable(services, ground))
 
   if (database !== undefined) tables.push(await transactionTable(database, progress.tell))
   // On the Node that runs this: for which better-sqlite3 is built, too.
   for (const name of databases) tables.push(...(await databaseTables(name, nodesOf(undefined), timed(), seconds)))
-  if (wants('rows')) tables.push(await rowsTable(progress.tell))
 
-  const micro = wants('micro') ? await measureMicro(ground, settings.microOperations) : undefined
-  const sizes = wants('micro') ? await measureSizes() : undefined
-  if (micro !== undefined && sizes !== undefined) tables.push(micro.table, sizes.table)
-
-  const measured = {
-    ...{ traffic, roundTrips: work?.roundTrips, growthInMemory: grown?.growthInMemory },
-    ...{ withMemoryBytes: sizes?.withMemoryBytes },
-  }
-  const targets = targetsTable(measured)
+  const targets = targetsTable({ traffic, roundTrips: work?.roundTrips })
   if (targets.rows.length > 0) tables.push(targets)
-  const versions = [`Redis ${/^redis_version:(\S+)/m.exec(await redis.info('server'))?.[1] ?? 'unknown'}`]
+  const versions = [`Redis ${await readRedisVersion(server.port)}`]
   if (database !== undefined) versions.push(`Postgres ${await versionOf(database)}`)
   if (inMySql !== undefined) versions.push(`MariaDB ${inMySql.version}`)
   if (wants('sqlite')) versions.push(`SQLite ${sqliteVersion()}`)
   progress.end()
-  await writeReport(setUpOf(settings, versions, new Date()), tables, traffic)
+  await writeReport(setUpOf(settings, versions, new Date()), tables)
 } finally {
   progress.end()
   await services.end()

@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net'
 export class Client {
   readonly #socket: Socket
   #received = ''
+  /** Of a body whose length is known, how much is still to come. */
+  #missing = 0
   #onAnswer: ((status: number) => void) | undefined
 
   private constructor(socket: Socket, onError: (error: Error) => void) {
@@ -29,19 +31,29 @@ export class Client {
     this.#socket.removeAllListeners('close').destroy()
   }
 
-  /** The services answer with a length, or in chunks. */
+  /** The services answer with a length, or in chunks. Of a large body only the length is kept: joining its pieces takes long. */
   #read(text: string): void {
+    if (this.#missing > 0) {
+      this.#missing -= text.length
+      if (this.#missing <= 0) this.#answer()
+      return
+    }
     this.#received += text
     const headEnd = this.#received.indexOf('\r\n\r\n')
     if (headEnd === -1) return
     const length = /\r\ncontent-length: (\d+)/i.exec(this.#received)?.[1]
-    const isWhole =
-      length === undefined
-        ? this.#received.endsWith('0\r\n\r\n')
-        : this.#received.length >= headEnd + 4 + Number(length)
-    if (!isWhole) return
+    if (length === undefined) {
+      if (this.#received.endsWith('0\r\n\r\n')) this.#answer()
+      return
+    }
+    this.#missing = headEnd + 4 + Number(length) - this.#received.length
+    if (this.#missing <= 0) this.#answer()
+  }
+
+  #answer(): void {
     const status = Number(this.#received.slice(9, 12))
     this.#received = ''
+    this.#missing = 0
     this.#onAnswer?.(status)
   }
 }

@@ -1,25 +1,27 @@
 // The load generator, in a process of its own: it costs little, so that the service is what is waited for.
 import { answerCalls } from './calls.js'
 import { Client } from './client.js'
-import type { Load, Seen } from './generator.js'
+import type { Load, Ring, Seen } from './generator.js'
 import { KEY, MERCHANT } from './protection.js'
 import { quantile } from './statistics.js'
 
-/** How many answers a replay chooses from. */
+/** How many answers a replay chooses from, if nothing else is asked for. */
 const RING = 200
 
 let keyCount = 0
-let ringFrom = 0
+/** The keys of each service that have their answers, by its port. */
+const rings = new Map<number, { readonly from: number; readonly length: number }>()
 
 /** Sends as many requests as the ring has keys, once each, so that each has its answer. */
-async function prime({ port, body }: Pick<Load, 'port' | 'body'>): Promise<Seen> {
-  ringFrom = keyCount
-  return send({ port, body, connections: 8 }, { amount: RING }, () => keyCount++)
+async function prime({ port, body, answers = RING }: Ring): Promise<Seen> {
+  rings.set(port, { from: keyCount, length: answers })
+  return send({ port, body, connections: Math.min(8, answers) }, { amount: answers }, () => keyCount++)
 }
 
 function fire(load: Load): Promise<Seen> {
   let sent = 0
-  const nextKey = load.phase === 'first' ? () => keyCount++ : () => ringFrom + (sent++ % RING)
+  const { from, length } = rings.get(load.port) ?? { from: 0, length: RING }
+  const nextKey = load.phase === 'first' ? () => keyCount++ : () => from + (sent++ % length)
   return send(load, load, nextKey)
 }
 

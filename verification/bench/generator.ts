@@ -11,6 +11,11 @@ export type Load = {
   readonly phase: Phase
 } & ({ readonly seconds: number } | { readonly amount: number })
 
+/** A service whose answers are made, to be replayed. */
+export interface Ring extends Pick<Load, 'port' | 'body'> {
+  readonly answers?: number
+}
+
 /** What came back. */
 export interface Seen {
   readonly succeeded: number
@@ -21,13 +26,13 @@ export interface Seen {
 }
 
 type GeneratorCalls = {
-  prime(target: Pick<Load, 'port' | 'body'>): Seen
+  prime(ring: Ring): Seen
   fire(load: Load): Seen
 }
 
 export type Generator = Program<GeneratorCalls>
 
-export function startGenerator(): Generator {
-  const child = fork(join(process.cwd(), 'build/bench/generator.js'), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+export function startGenerator(program = join(process.cwd(), 'build/bench/generator.js')): Generator {
+  const child = fork(program, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   return programOf<GeneratorCalls>(child, 'The load generator')
 }

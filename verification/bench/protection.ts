@@ -22,6 +22,8 @@ interface OtherApplication {
 /** The servers that a protection may use. */
 export interface Servers {
   readonly redisPort: number
+  /** Of one node of a cluster; absent where none is measured. */
+  readonly redisClusterPort?: number
   /** Of an empty database; absent where nothing is measured in Postgres. */
   readonly postgresUrl?: string
   /** The same, in MariaDB. */

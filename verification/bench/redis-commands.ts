@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
 
 /** The native commands that a floor needs, through a client as a service would use it. */
@@ -29,6 +29,11 @@ export async function openIoredis(port: number, enableAutoPipelining = false): P
   }
 }
 
+export async function openIoredisCluster(port: number): Promise<Omit<OpenClient<Cluster>, 'commands'>> {
+  const client = new Cluster([{ host: '127.0.0.1', port }])
+  return { client, close: () => client.quit() }
+}
+
 export type NodeRedis = ReturnType<typeof createNodeRedis>
 
 export async function openNodeRedis(port: number): Promise<OpenClient<NodeRedis>> {
@@ -47,4 +52,11 @@ export async function openNodeRedis(port: number): Promise<OpenClient<NodeRedis>
 
 function createNodeRedis(port: number) {
   return createClient({ url: `redis://127.0.0.1:${port}` })
+}
+
+export async function readRedisVersion(port: number): Promise<string> {
+  const client = new Redis(port)
+  const info = await client.info('server')
+  client.disconnect()
+  return /^redis_version:(\S+)/m.exec(info)?.[1] ?? 'unknown'
 }

@@ -1,8 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus, loadavg } from 'node:os'
-import { type Bar, chartOf, type Panel } from './chart.js'
 import { PINNING } from './cores.js'
-import type { Traffic, TrafficRow } from './sections/traffic.js'
 import type { Settings } from './settings.js'
 import { asMarkdown, asText, type Table } from './table.js'
 
@@ -16,34 +14,10 @@ export function setUpOf({ rounds, seconds }: Settings, servers: readonly string[
 }
 
 /** Everything as text on the console, and as files under build/bench. */
-export async function writeReport(
-  setUp: readonly string[],
-  tables: readonly Table[],
-  traffic: readonly Traffic[],
-): Promise<void> {
+export async function writeReport(setUp: readonly string[], tables: readonly Table[]): Promise<void> {
   console.log(`\n${[...setUp, ''].join('\n')}\n${tables.map(asText).join('\n')}`)
   await mkdir('build/bench', { recursive: true })
   await writeFile('build/bench/bench.md', `${setUp.join('\n')}\n\n${tables.map(asMarkdown).join('\n')}`)
   await writeFile('build/bench/bench.json', JSON.stringify({ setUp, tables }, null, 2))
-  const written = ['build/bench/bench.md', 'build/bench/bench.json']
-  const newest = traffic.at(-1)?.node
-  const panels = traffic.filter(({ node }) => node === newest).flatMap(panelsOf)
-  if (panels.length > 0) {
-    await writeFile('build/bench/bench.svg', chartOf('Server CPU per request: less is better', 'µs', panels))
-    written.push('build/bench/bench.svg')
-  }
-  console.log(`Written: ${written.join(', ')}`)
-}
-
-function panelsOf({ phase, node, rows }: Traffic): Panel[] {
-  const what = phase === 'first' ? 'first execution' : 'replay'
-  return (['memory', 'redis'] as const).map((store) => ({
-    title: `${store === 'memory' ? 'Memory' : 'Redis'}, ${what}, Node ${node.version}`,
-    bars: rows.filter(({ variant }) => variant.store === store || variant.kind === 'bare').map(barOf),
-  }))
-}
-
-function barOf({ variant, cpuMicros }: TrafficRow): Bar {
-  const { label, kind } = variant
-  return { label, value: cpuMicros.median, emphasis: kind === 'bare' ? 'floor' : kind }
+  console.log('Written: build/bench/bench.md, build/bench/bench.json')
 }

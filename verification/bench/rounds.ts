@@ -27,10 +27,6 @@ export interface Candidate {
   readonly phase: Phase
   readonly seconds: number
   readonly connections?: number
-  readonly orderBytes?: number
-  readonly answerBytes?: number
-  /** Completed records in the store before the first request. */
-  readonly records?: number
 }
 
 /** A value for each round. */
@@ -64,7 +60,7 @@ export async function measureInRounds(
     if (!all.has(name))
       all.set(name, { cpuMicros: [], perSecond: [], p50Ms: [], p99Ms: [], databaseMicros: [], mistakes: 0 })
     ground.tell(`${what}: warming up ${name}`)
-    await prepare({ ...candidate, records: 0 }, ground)
+    await prepare(candidate, ground)
     const load = { ...loadOf(candidate), port: service.port, amount: ground.warmUpRequests }
     pace.set(name, paceOf(await ground.generator.call('fire', load)))
   }
@@ -122,15 +118,14 @@ function growthOf(before: ReadonlyMap<number, number>, after: ReadonlyMap<number
 }
 
 async function prepare(candidate: Candidate, { generator, redis }: Ground): Promise<void> {
-  const { service, phase, answerBytes = ANSWER_BYTES, records = 0 } = candidate
+  const { service, phase } = candidate
   if (service.variant.store === 'redis') await redis.flushall()
-  await service.call('reset', { phase, answerBytes })
-  if (records > 0) await service.call('fill', records)
+  await service.call('reset', { phase, answerBytes: ANSWER_BYTES })
   if (phase === 'replay') await generator.call('prime', { port: service.port, body: loadOf(candidate).body })
 }
 
-function loadOf({ phase, connections = CONNECTIONS, orderBytes = ORDER_BYTES }: Candidate) {
-  return { body: orderOf(orderBytes), connections, phase }
+function loadOf({ phase, connections = CONNECTIONS }: Candidate) {
+  return { body: orderOf(ORDER_BYTES), connections, phase }
 }
 
 function paceOf({ succeeded, seconds }: Seen): number {

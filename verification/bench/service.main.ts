@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PerformanceObserver } from 'node:perf_hooks'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { answerCalls } from './calls.js'
 import { payoutWork } from './payout.js'
@@ -50,7 +52,24 @@ const answerError: ErrorRequestHandler = (error, _req, res, next) => {
   res.status(status).json({ error: String(error) })
 }
 
+let collectionsMs: number[] | undefined
+
+/** In milliseconds, how long the process stood still for each collection since the last call. The first call begins to watch. */
+async function collections(): Promise<readonly number[]> {
+  if (collectionsMs === undefined) {
+    const add = (list: { getEntries(): readonly { readonly duration: number }[] }) =>
+      collectionsMs?.push(...list.getEntries().map(({ duration }) => duration))
+    new PerformanceObserver(add).observe({ entryTypes: ['gc'] })
+  }
+  // The observer is called some turns after the collection.
+  for (let turn = 0; turn < 5; turn++) await nextTurn()
+  const seen = collectionsMs ?? []
+  collectionsMs = []
+  return seen
+}
+
 answerCalls({
+  collections,
   async listen(): Promise<number> {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')

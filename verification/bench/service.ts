@@ -25,6 +25,7 @@ type ServiceCalls = {
   begin(): void
   end(): Window
   memory(): number
+  collections(): readonly number[]
 }
 
 export interface Service extends Pick<Program<ServiceCalls>, 'call' | 'end'> {
@@ -33,13 +34,17 @@ export interface Service extends Pick<Program<ServiceCalls>, 'call' | 'end'> {
   signal(signal: NodeJS.Signals): void
 }
 
-/** Starts a variant in a process of its own, on the server's core. */
-export async function startService(variant: Variant, servers: Servers, node: string): Promise<Service> {
+/** Starts a variant in a process of its own, on the server's core. `program`: where the service was built. */
+export async function startService(
+  variant: Variant,
+  servers: Servers,
+  node: string,
+  program = join(process.cwd(), 'build/bench/service.js'),
+): Promise<Service> {
   const { BENCH_PROFILES, ...env } = process.env
   const profiling =
     BENCH_PROFILES === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', join(BENCH_PROFILES, variant.name)]
   const args = ['--expose-gc', '--max-old-space-size=8192', ...profiling]
-  const program = join(process.cwd(), 'build/bench/service.js')
   const child = spawnOnServerCore(node, [...args, program, variant.name, JSON.stringify(servers)], {
     env: { ...env, NODE_ENV: 'production' },
     // Some peers write a line for each failure.

@@ -4,7 +4,7 @@ const EVERYDAY = ['work', 'first', 'replay'] as const
 /** `others`: first requests and replays of all variants, other clients and other packages too. */
 export const SECTIONS = [
   ...EVERYDAY,
-  ...(['others', 'latency', 'growth', 'memory', 'micro', 'postgres', 'mysql', 'sqlite', 'rows'] as const),
+  ...(['others', 'latency', 'memory', 'postgres', 'mysql', 'sqlite'] as const),
 ] as const
 
 export type Section = (typeof SECTIONS)[number]
@@ -16,13 +16,10 @@ export interface Settings {
   readonly rounds: number
   /** How long a variant is measured in one round. */
   readonly seconds: number
-  /** The same where it is measured at many sizes. */
-  readonly growthSeconds: number
+  /** The same where a lone client waits. */
+  readonly latencySeconds: number
   /** Before the first round, so that the engine has compiled what runs often. */
   readonly warmUpRequests: number
-  readonly mostRecords: { readonly memory: number; readonly redis: number }
-  /** How much is done in the same process. */
-  readonly microOperations: number
   /** It ends in this time, with fewer rounds if need be. */
   readonly minutes: number
 }
@@ -32,10 +29,8 @@ const FULL: Settings = {
   nodes: [24, 26],
   rounds: 7,
   seconds: 1.6,
-  growthSeconds: 0.8,
+  latencySeconds: 0.8,
   warmUpRequests: 40_000,
-  mostRecords: { memory: 1_000_000, redis: 100_000 },
-  microOperations: 20_000,
   minutes: 9,
 }
 
@@ -46,10 +41,8 @@ const QUICK: Settings = {
   ...ON_THIS_NODE,
   rounds: 2,
   seconds: 0.4,
-  growthSeconds: 0.25,
+  latencySeconds: 0.25,
   warmUpRequests: 1_000,
-  mostRecords: { memory: 10_000, redis: 10_000 },
-  microOperations: 2_000,
 }
 
 /** Only these variants, by their names and with what they are compared with; absent: all. */
@@ -78,7 +71,7 @@ export function settingsFrom(args: readonly string[], env: NodeJS.ProcessEnv): S
     rounds: numberFrom(env.BENCH_ROUNDS, base.rounds),
     seconds,
     warmUpRequests: numberFrom(env.BENCH_WARM_UP, base.warmUpRequests),
-    growthSeconds: (base.growthSeconds * seconds) / base.seconds,
+    latencySeconds: (base.latencySeconds * seconds) / base.seconds,
   }
 }
 

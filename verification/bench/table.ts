@@ -22,18 +22,14 @@ export function asText({ title, notes, columns, rows }: Table): string {
 }
 
 export function asMarkdown({ title, notes, columns, rows }: Table): string {
+  const table = rowsAsMarkdown({ columns, rows })
+  return [`### ${title}`, '', table, '', ...notes.map((note) => `- ${note}`), ''].join('\n')
+}
+
+export function rowsAsMarkdown({ columns, rows }: Pick<Table, 'columns' | 'rows'>): string {
   const row = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   const rule = columns.map((_, i) => (i === 0 || !isFigure(rows, i) ? '---' : '---:'))
-  return [
-    `### ${title}`,
-    '',
-    row(columns),
-    row(rule),
-    ...rows.map(row),
-    '',
-    ...notes.map((note) => `- ${note}`),
-    '',
-  ].join('\n')
+  return [row(columns), row(rule), ...rows.map(row)].join('\n')
 }
 
 /** `1.08 (1.05–1.12)`: the median of the rounds, and from where to where they went. */

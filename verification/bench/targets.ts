@@ -1,5 +1,4 @@
 import type { RoundTrips } from './round-trips.js'
-import type { Grown } from './sections/growth.js'
 import type { Traffic, TrafficRow } from './sections/traffic.js'
 import type { Spread } from './statistics.js'
 import { spreadCell, type Table } from './table.js'
@@ -7,17 +6,14 @@ import { spreadCell, type Table } from './table.js'
 /** What was measured of what there are targets for; what was not asked for is absent. */
 export interface Measured {
   readonly traffic: readonly Traffic[]
-  readonly withMemoryBytes?: number | undefined
-  readonly growthInMemory?: Grown['growthInMemory'] | undefined
   readonly roundTrips?: ReadonlyMap<string, RoundTrips> | undefined
 }
 
 const TIMES_BARE = { first: 1.3, replay: 1.05 }
 const TIMES_FLOOR = { first: 1.35, replay: 1.2 }
-const WITH_MEMORY_BYTES = 24_000
 
 /** The targets, and by how much each is met or missed. */
-export function targetsTable({ traffic, withMemoryBytes, growthInMemory, roundTrips }: Measured): Table {
+export function targetsTable({ traffic, roundTrips }: Measured): Table {
   const rows: string[][] = []
   const compare = (what: string, target: number, seen: Spread | null | undefined): void => {
     if (seen === undefined || seen === null) return
@@ -43,19 +39,6 @@ export function targetsTable({ traffic, withMemoryBytes, growthInMemory, roundTr
     const seen = `${first}, ${replay}, ${refusal}, ${failure}`
     const title = `Redis commands, ${client}: first, replay, refusal, failure`
     rows.push([title, ROUND_TRIPS, seen, seen === ROUND_TRIPS ? 'yes' : 'NO'])
-  }
-  if (growthInMemory !== undefined) {
-    const { ours, floor } = growthInMemory
-    compare('memory: × from the fewest records to the most; the floor grows by so much', floor.median, ours)
-  }
-  if (withMemoryBytes !== undefined) {
-    const met = withMemoryBytes <= WITH_MEMORY_BYTES ? 'yes' : 'NO'
-    rows.push([
-      'once-per-key + memory, minified and gzipped, bytes',
-      `≤ ${WITH_MEMORY_BYTES}`,
-      `${withMemoryBytes}`,
-      met,
-    ])
   }
   return { title: 'Targets', columns: ['', 'target', 'seen', 'met'], rows, notes: [] }
 }

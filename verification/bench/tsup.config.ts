@@ -5,9 +5,10 @@ export default defineConfig({
   name: 'bench',
   entry: {
     bench: 'verification/bench/bench.main.ts',
+    scale: 'verification/bench/scale/scale.main.ts',
     service: 'verification/bench/service.main.ts',
     generator: 'verification/bench/generator.main.ts',
-    micro: 'verification/bench/micro.main.ts',
+    fingerprints: 'verification/bench/scale/fingerprints.main.ts',
     size: 'verification/bench/size.main.ts',
   },
   outDir: 'build/bench',

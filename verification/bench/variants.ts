@@ -1,7 +1,7 @@
 import { earlierIoredis, earlierLabel, earlierMemory } from './earlier-version.js'
 import { peerVersion } from './peer-packages.js'
 import type { Open } from './protection.js'
-import { bare } from './protections/bare.js'
+import { bare, bareBuffer } from './protections/bare.js'
 import { expressIdempotencyMemory, expressIdempotencyRedis } from './protections/express-idempotency.js'
 import { floorMemory } from './protections/floor-memory.js'
 import { floorIoredis, floorIoredisAutoPipelining, floorNodeRedis } from './protections/floor-redis.js'
@@ -14,7 +14,13 @@ import {
   oursNestRedis,
 } from './protections/nest.js'
 import { nodeIdempotencyMemory, nodeIdempotencyRedis } from './protections/node-idempotency.js'
-import { oursIoredis, oursIoredisAutoPipelining, oursMemory, oursNodeRedis } from './protections/ours.js'
+import {
+  oursIoredis,
+  oursIoredisAutoPipelining,
+  oursMemory,
+  oursNodeRedis,
+  oursRedisCluster,
+} from './protections/ours.js'
 import {
   floorPostgresAround,
   floorPostgresInside,
@@ -125,8 +131,14 @@ export const DATABASE_VARIANTS: readonly Variant[] = [
   }),
 ]
 
+/** Measured by `npm run bench:scale` alone. */
+const SCALE_VARIANTS: readonly Variant[] = [
+  { name: 'bare-buffer', label: 'Express 5, sending a buffer', kind: 'bare', store: 'none', open: bareBuffer },
+  ours('ours-redis-cluster', 'ioredis, cluster', 'redis', 'floor-ioredis', oursRedisCluster),
+]
+
 export function variantOf(name: string): Variant {
-  const variant = [...VARIANTS, ...DATABASE_VARIANTS].find((one) => one.name === name)
+  const variant = [...VARIANTS, ...DATABASE_VARIANTS, ...SCALE_VARIANTS].find((one) => one.name === name)
   if (variant === undefined) throw new Error(`No variant of this name: ${name}`)
   return variant
 }

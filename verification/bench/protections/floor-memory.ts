@@ -24,10 +24,5 @@ export const floorMemory: Open = async (work) => {
         sendPayout(res, payout)
       },
     ],
-    async fill(count) {
-      for (let i = 0; i < count; i++) {
-        kept.set(`filled-${i}`, { status: 201, location: `/payouts/${i}`, text: JSON.stringify({ id: i }) })
-      }
-    },
   }
 }

@@ -26,9 +26,6 @@ function floor({ commands, close }: OpenClient<unknown>, work: Work, { phase }: 
       },
     ],
     close,
-    async fill(count) {
-      await inBatches(count, (i) => commands.set(`floor:filled-${i}`, kept(SAMPLE), RETENTION_MS))
-    },
   }
 }
 
@@ -49,14 +46,4 @@ function replay(res: Response, before: string): void {
     .location(before.slice(4, end))
     .type('json')
     .send(before.slice(end + 1))
-}
-
-const SAMPLE: Payout = { status: 201, location: '/payouts/payout_0000000000', body: { id: 'payout_0000000000' } }
-
-/** Many at a time, since a round trip each would take minutes. */
-export async function inBatches(count: number, write: (i: number) => Promise<unknown>): Promise<void> {
-  const BATCH = 1_000
-  for (let from = 0; from < count; from += BATCH) {
-    await Promise.all(Array.from({ length: Math.min(BATCH, count - from) }, (_, i) => write(from + i)))
-  }
 }
