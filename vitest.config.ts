@@ -47,7 +47,7 @@ export const LONG = [
   'test/testing/other-runners.test.ts',
   'verification/proof/mutants/compiler.test.ts',
   // Programs that count what thousands of requests allocate.
-  'verification/cost/{budgets,ratios}.test.ts',
+  'verification/cost/{budgets,large-bodies,ratios}.test.ts',
 ]
 const NOT_NOW = [...configDefaults.exclude, ...(EVERYDAY ? LONG : [])]
 

@@ -18,7 +18,7 @@ test('the measure sees an array of 512 numbers, which takes 4 kB', async () => {
   expect(bytes).toBeLessThan(4_500)
 })
 
-test('a record in memory keeps at most 900 bytes', async () => {
+test('a record among 100,000 in memory keeps at most 900 bytes', async () => {
   expect(await measured.kept('express, memory')).toBeLessThanOrEqual(900)
 })
 

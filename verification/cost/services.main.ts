@@ -10,7 +10,7 @@ const [, , name = '', phase, measure] = process.argv
 /** Until V8 has compiled what it will; and until maps and lists have doubled, so that as many again have room. */
 const WARM_UP = { cost: 3_000, kept: 10_000 }
 const REQUESTS = 400
-const RECORDS = 20_000
+const RECORDS = 100_000
 /** Keys of its own, since runs share a Redis. */
 const RUN = String(process.pid).padStart(8, '0')
 /** A replay is of one of these. */
