@@ -46,7 +46,7 @@ export class MemoryEntry {
     return this.keptTexts === null ? this.keptFingerprint : readFingerprint(this.keptTexts)
   }
 
-  /** A copy for each reader, who may change it. */
+  /** For each reader a copy, except for the bytes of a large body: copying them would cost more than sending them. */
   get answer(): Answer {
     const [, , statusMessage, ...lines] = splitRecordTexts(this.keptTexts as string) as [
       string,
@@ -57,7 +57,7 @@ export class MemoryEntry {
     const headers: [name: string, value: string][] = []
     for (let i = 0; i < lines.length; i += 2) headers.push([lines[i] as string, lines[i + 1] as string])
     const body = this.content as string | Buffer | null
-    const ownBody = typeof body === 'string' ? Buffer.from(body, 'latin1') : body && Buffer.from(body)
+    const ownBody = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
     return { status: this.keptStatus, statusMessage, headers, body: ownBody }
   }
 

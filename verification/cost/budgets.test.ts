@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 const redis = await startRedis('--appendonly', 'no')
 afterAll(() => redis.close())
 const { url } = await newDatabase()
-const measured = new Measured(await buildProgram('services'), { REDIS_PORT: `${redis.port}`, POSTGRES_URL: url })
+const measured = new Measured(await buildProgram('cost/services'), { REDIS_PORT: `${redis.port}`, POSTGRES_URL: url })
 
 test('the measure sees an array of 512 numbers, which takes 4 kB', async () => {
   const { bytes } = await measured.costOver('express', 'express, with 512 words more', 'first')

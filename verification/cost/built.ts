@@ -7,13 +7,13 @@ import { afterAll } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A program of this folder, as plain JavaScript, until the tests of the file are over: `services`. */
-export async function buildProgram(name: 'services'): Promise<string> {
+/** A program as plain JavaScript, until the tests of the file are over. `source`: such as `cost/services`, for its `.main.ts`. */
+export async function buildProgram(source: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'once-per-key-cost-'))
   afterAll(() => rm(folder, { recursive: true, force: true }))
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction')
   await build({
-    entry: { [name]: join(ROOT, `verification/cost/${name}.main.ts`) },
+    entry: { program: join(ROOT, `verification/${source}.main.ts`) },
     ...{
       outDir: folder,
       config: false,
@@ -23,7 +23,7 @@ export async function buildProgram(name: 'services'): Promise<string> {
       outExtension: () => ({ js: '.mjs' }),
     },
     noExternal: [/^once-per-key/],
-    external: ['express', 'fastify', 'hono', 'ioredis', 'koa', 'koa-bodyparser', 'lru-cache', 'pg'],
+    external: [/^(?!once-per-key)[^./]/],
   })
-  return join(folder, `${name}.mjs`)
+  return join(folder, 'program.mjs')
 }

@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
 const redis = await startRedis('--appendonly', 'no')
 afterAll(() => redis.close())
-const program = await buildProgram('services')
+const program = await buildProgram('cost/services')
 
 // Twice what an idle machine shows: no benchmark, but what has become a multiple is found.
 test.each<[service: string, phase: Phase, floor: string, most: number]>([

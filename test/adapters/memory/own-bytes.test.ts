@@ -24,6 +24,16 @@ test('a reader may change the answer that it was given', async () => {
   expect(await replayed(store)).toMatchObject({ headers: [['x-first', '1']], body: Buffer.from('answer') })
 })
 
+test('the bytes of a large answer are those of the store for each reader, and not those that were handed in', async () => {
+  const store = new MemoryStore()
+  const body = Buffer.alloc(1_000_000, 'a')
+  await completed(store, { status: 201, statusMessage: '', headers: [], body })
+  body.fill(0)
+  const given = await replayed(store)
+  expect(given.body?.every((byte) => byte === 97)).toBe(true)
+  expect((await replayed(store)).body === given.body).toBe(true)
+})
+
 test('an answer that cannot be kept leaves the claim as it was', async () => {
   const store = new MemoryStore()
   const broken = completed(store, { status: 201, statusMessage: 7 as never, headers: [], body: null })
