@@ -89,7 +89,7 @@ function cpuChapter(ratios: readonly Ratio[], growth: Growth): Chapter {
   return {
     name: 'memory',
     heading: 'A request among many keys in memory',
-    sentence: `Among ${formatCount(growth.to)} keys a first request takes ${formatTimes(growth.times)} times the CPU time as among ${formatCount(growth.from)}.`,
+    sentence: `Among ${formatCount(growth.to)} keys a first request takes ${formatTimes(growth.times)} times the CPU time of one among ${formatCount(growth.from)}.`,
     growth,
     chart: {
       title: 'CPU time of a request, in memory',

@@ -69,11 +69,12 @@ async function prime({ service: { port }, answers }: Sliced, { generator }: Grou
   await generator.call('prime', { port, body: BODY, ...(answers && { answers }) })
 }
 
-async function fire(sliced: Sliced, { generator }: Ground, seconds: number): Promise<number> {
+async function fire(sliced: Sliced, ground: Ground, seconds: number): Promise<number> {
   const { name, service, phase, connections = CONNECTIONS } = sliced
   await service.call('begin')
-  const { failed } = await generator.call('fire', { port: service.port, body: BODY, phase, connections, seconds })
+  const { failed } = await ground.generator.call('fire', { port: service.port, body: BODY, phase, connections, seconds })
   const { cpuMicros, requests } = await service.call('end')
   if (failed > 0) throw new Error(`${name}: ${failed} of ${requests} requests failed.`)
-  return cpuMicros / requests
+  // A machine can be so busy that the time is over before the first request.
+  return requests === 0 ? fire(sliced, ground, seconds) : cpuMicros / requests
 }
