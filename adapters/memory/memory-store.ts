@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import cluster from 'node:cluster'
 import { isMainThread } from 'node:worker_threads'
 import {
@@ -120,8 +121,11 @@ export class MemoryStore implements Store {
     return this.#apply(key, own, before, withoutResult, now)
   }
 
+  /** Its bytes are a copy, also of a large body, which a replay sends without one. */
   inspect(key: string): MaybePromise<IdempotencyRecord | null> {
-    return machine.inspect(toStoredRecord(this.#records.find(key)), this.#now()).reply
+    const record = machine.inspect(toStoredRecord(this.#records.find(key)), this.#now()).reply
+    if (record?.state !== 'completed' || !record.answer?.body) return record
+    return { ...record, answer: { ...record.answer, body: Buffer.from(record.answer.body) } }
   }
 
   list(from: string | null = null): ListedRecords {

@@ -34,6 +34,15 @@ test('the bytes of a large answer are those of the store for each reader, and no
   expect((await replayed(store)).body === given.body).toBe(true)
 })
 
+test('whoever inspects a record may change its answer', async () => {
+  const store = new MemoryStore()
+  await completed(store, { status: 201, statusMessage: '', headers: [], body: Buffer.alloc(1_000_000, 'a') })
+  expect(await store.inspect('key')).toMatchObject({ state: 'completed' })
+  const record = (await store.inspect('key')) as { readonly answer: Answer }
+  record.answer.body?.fill(0)
+  expect((await replayed(store)).body?.every((byte) => byte === 97)).toBe(true)
+})
+
 test('an answer that cannot be kept leaves the claim as it was', async () => {
   const store = new MemoryStore()
   const broken = completed(store, { status: 201, statusMessage: 7 as never, headers: [], body: null })
