@@ -39,18 +39,18 @@ type ConnectionOf<Given> = Given extends MySqlPromisePool
     ? Parameters<Parameters<Given['getConnection']>[0]>[1]
     : never
 
-/** Of a pool they can do more than those of other clients. */
+/** How the transactions of a client are opened and used. Those of a pool also tell when their session ends. */
 export interface TransactionRunner<Tx = unknown, Options = unknown> extends MySqlTransactions<Tx, Options> {
   /** Resolves when the database ends the session. */
   sessionEnd(tx: Tx): Promise<void> | undefined
 }
 
 export function toTransactionRunner(given: AnyTransactions): TransactionRunner {
-  return isPool(given) ? createPoolTransactions(given) : onClient(given)
+  return isPool(given) ? createPoolTransactions(given) : createClientTransactions(given)
 }
 
 /** Uses the two functions alone, whatever else the application's object has. */
-function onClient(client: MySqlTransactions<unknown>): TransactionRunner {
+function createClientTransactions(client: MySqlTransactions<unknown>): TransactionRunner {
   return {
     transaction: (work, options) => client.transaction(work, options),
     run: (tx, statement) => client.run(tx, statement),

@@ -44,7 +44,7 @@ export type TxOf<Given> = TxOfFunctions<
       : never
 >
 
-/** The transactions of a pool can do more than those of other clients. */
+/** How the transactions of a client are opened and used. Those of a pool also save round trips, and tell when their session ends. */
 export interface TransactionRunner<Tx = unknown, Options = unknown> {
   transaction(work: (tx: Tx) => Promise<void>, options?: Options): Promise<unknown>
   /** In one round trip if it can. `isLast`: COMMIT may be sent behind them, and then `transaction` sends none. */
@@ -55,11 +55,11 @@ export interface TransactionRunner<Tx = unknown, Options = unknown> {
 }
 
 export function toTransactionRunner(given: AnyTransactions, prepares: boolean): TransactionRunner {
-  return isPool(given) ? onPool(given, prepares) : onClient(given)
+  return isPool(given) ? createPoolTransactions(given, prepares) : createClientTransactions(given)
 }
 
 /** Uses the two functions alone, whatever else the application's object has. */
-function onClient(client: PostgresTransactions<unknown>): TransactionRunner {
+function createClientTransactions(client: PostgresTransactions<unknown>): TransactionRunner {
   return {
     transaction: (work, options) => client.transaction(work, options),
     async runAll(tx, statements) {
@@ -76,7 +76,10 @@ function onClient(client: PostgresTransactions<unknown>): TransactionRunner {
  * Transactions on connections of a pool of `pg`. Our first statement is sent together with BEGIN, and the last one with COMMIT: a round
  * trip less each.
  */
-function onPool(pool: PostgresPool, prepares: boolean): TransactionRunner<PostgresConnection, PoolTransactionOptions> {
+function createPoolTransactions(
+  pool: PostgresPool,
+  prepares: boolean,
+): TransactionRunner<PostgresConnection, PoolTransactionOptions> {
   watchErrorsFromStart(pool)
   const open = new WeakMap<PostgresConnection, ConnectionTransaction>()
   return {

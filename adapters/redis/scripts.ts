@@ -1,6 +1,6 @@
 /**
- * The machine (`src/core/record/machine.ts`) in Lua, line by line: same names, same order. A property test runs the same
- * histories on both.
+ * The machine (`src/core/record/machine.ts`) in Lua, line by line: same names, same order. Before it, a claim and a completion try what
+ * is most frequent. A property test runs the same histories on both.
  */
 
 import { hash } from 'node:crypto'
@@ -172,11 +172,11 @@ local claim = redis.call('GETRANGE', KEYS[1], 0, 4095)
 local intact, rest, fields = pcall(cmsgpack.unpack_one, claim, 1)
 local is_whole = intact and rest == -1 and #claim < 4096 and string.sub(claim, 1, 1) == '1'
 if is_whole and type(fields) == 'table' and #fields == 6 and fields[1] == 'in-flight' and fields[2] == token then
-  local claimed_print, claimed_attempt = fields[3], fields[4]
-  local is_typed = type(claimed_print) == 'string' and type(claimed_attempt) == 'number'
+  local claimed_fingerprint, claimed_attempt = fields[3], fields[4]
+  local is_typed = type(claimed_fingerprint) == 'string' and type(claimed_attempt) == 'number'
   if is_typed and type(fields[5]) == 'boolean' and type(fields[6]) == 'number' then
     local completed = {
-      'completed', token, claimed_print, claimed_attempt,
+      'completed', token, claimed_fingerprint, claimed_attempt,
       answer.status, answer.status_message, answer.headers, answer.kept, #answer.body
     }
     redis.call('SET', KEYS[1], '1' .. cmsgpack.pack(completed) .. answer.body, 'PX', retention_ms)

@@ -106,7 +106,10 @@ export abstract class SqlRecordTable {
     }
   }
 
-  /** Whether the row was still of this version. `record`, `null`: it is removed. `version`, `null`: there was none. */
+  /**
+   * Inserts, updates or removes the row if it is still of this version; resolves with whether it was. A `record` that is `null` removes it. A
+   * `version` that is `null` says that there is none.
+   */
   async writeIfUnchanged(
     key: string,
     record: StoredRecord | null,

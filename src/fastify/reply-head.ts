@@ -6,7 +6,6 @@ import type { Answer } from '../core/index.js'
 import { bodyHeaders, type HeaderPairs } from '../http/index.js'
 import { createResponseHead, mayHaveBody, type ResponseHead } from '../node/head.js'
 import { type HeaderMap, isSameHeaderValue, restoreHeaders, snapshotHeaders } from '../node/headers.js'
-import { toBuffer } from '../node/held-body.js'
 import { toWireHead } from '../node/sending/send.js'
 
 /** A reply's own headers, in the form of those of Node's response. */
@@ -114,7 +113,8 @@ export function sendEngineAnswer(reply: FastifyReply, answer: Answer, extraHeade
   for (const name of bodyHeaders) reply.removeHeader(name) // Of earlier hooks, and perhaps of another body.
   for (const [name, values] of lines) reply.header(name, values.length === 1 ? values[0] : values)
   TYPES.set(reply, lines.get('content-type')?.[0])
-  if (body !== null && body.byteLength > 0) return reply.send(toBuffer(body))
+  // A copy, because the bytes may be the store's own, and hooks may change them.
+  if (body !== null && body.byteLength > 0) return reply.send(Buffer.from(body))
   // Without a body Fastify would tell a HEAD that its length is 0. Of a stream it tells nothing.
   return reply.send(reply.request.method === 'HEAD' ? Readable.from([]) : undefined)
 }

@@ -19,7 +19,6 @@ import {
 } from '../http/index.js'
 import { createResponseHead, diffHeaders, isAsciiHead, type ResponseHead } from '../node/head.js'
 import { getHeaderMap, getHeaderValue, type HeaderMap, HeadSnapshot, snapshotHeaders } from '../node/headers.js'
-import { toBuffer } from '../node/held-body.js'
 import type { BufferedResponse } from '../node/held-response.js'
 import { reportErrorAsNonRefusal } from '../node/hold.js'
 import { nothingThrownError } from '../node/node-errors.js'
@@ -268,7 +267,7 @@ export function setAnswer(
   if (ctx.method === 'HEAD' && !EMPTY.has(status)) {
     ctx.body = Readable.from([]) // Koa tells no length of a stream.
     if (length !== undefined) ctx.res.setHeader('Content-Length', length)
-  } else ctx.body = EMPTY.has(status) ? null : toBuffer(body ?? NO_BYTES)
+  } else ctx.body = EMPTY.has(status) ? null : Buffer.from(body ?? NO_BYTES) // The bytes may be the store's own.
   if (contentType === undefined) ctx.remove('Content-Type')
   addHeaders(ctx.res, extraHeaders)
   if (!isAsciiHead(statusMessage, headers)) writeHeadFirst(ctx.res)

@@ -69,7 +69,11 @@ export function computeDigest(
     return FORMAT + createHash('sha256').update(`${prefix}bytes\n`).update(value).digest('base64url')
   }
   const form = new CanonicalForm(`${prefix}json\n`)
-  return form.addValue(value, 0, ignoredMember) ?? FORMAT + form.digest()
+  try {
+    return form.addValue(value, 0, ignoredMember) ?? FORMAT + form.digest()
+  } finally {
+    form.close()
+  }
 }
 
 const TOO_DEEP: DigestFault = { fault: 'too_deep' }
@@ -90,7 +94,7 @@ class CanonicalForm {
     this.#addText(prefix)
   }
 
-  /** Adds a value and its members. If it has no form, returns why: then nobody uses the digest. */
+  /** Adds a value and its members. If it has no form, returns why. */
   addValue(value: unknown, depth: number, ignoredMember?: string): DigestFault | undefined {
     switch (typeof value) {
       case 'string':
@@ -121,8 +125,12 @@ class CanonicalForm {
 
   digest(): string {
     const last = this.#bytes.subarray(0, this.#length)
-    spareBytes = this.#bytes
     return this.#hash === undefined ? hash('sha256', last, 'base64url') : this.#hash.update(last).digest('base64url')
+  }
+
+  /** Its bytes are free for the next one. */
+  close(): void {
+    spareBytes = this.#bytes
   }
 
   #addArray(value: readonly unknown[], depth: number): DigestFault | undefined {
@@ -137,17 +145,17 @@ class CanonicalForm {
   }
 
   #addObject(value: Record<string, unknown>, depth: number, ignoredMember?: string): DigestFault | undefined {
-    let before = 0x7b
+    let separator = 0x7b
     for (const name of listSortedNames(value)) {
       if (name === ignoredMember) continue
-      this.#addByte(before)
+      this.#addByte(separator)
       this.#addString(name)
       this.#addByte(0x3a)
       const fault = this.addValue(value[name], depth + 1)
       if (fault !== undefined) return fault
-      before = 0x2c
+      separator = 0x2c
     }
-    if (before === 0x7b) this.#addByte(before)
+    if (separator === 0x7b) this.#addByte(separator)
     this.#addByte(0x7d)
     return undefined
   }
@@ -179,7 +187,7 @@ class CanonicalForm {
     if (most > PART_BYTES) this.#flush().update(text)
     else {
       if (most > PART_BYTES - this.#length) this.#flush()
-      this.#length += this.#bytes.write(text, this.#length)
+      this.#length += ENCODER.encodeInto(text, this.#bytes.subarray(this.#length)).written
     }
   }
 
@@ -210,6 +218,7 @@ function takeBytes(): Buffer {
   return bytes
 }
 
+const ENCODER = new TextEncoder()
 const PART_BYTES = 16_384
 /** Of a UTF-16 code unit in UTF-8. */
 const MAX_BYTES_A_UNIT = 3

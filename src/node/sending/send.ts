@@ -38,7 +38,9 @@ export function sendAnswer(
   outlet: OriginalMethods = getOriginalMethods(res),
 ): void {
   assertSendableResponse(res)
-  const body = answer.body ?? NO_BYTES
+  // The bytes may be the store's own, and a wrapped `end` may change them.
+  const stored = answer.body ?? NO_BYTES
+  const body = hasNodeEnd(outlet) ? stored : Buffer.from(stored)
   const before = snapshotHeaders(res)
   try {
     for (const name of bodyHeaders) res.removeHeader(name) // Of earlier middleware, and perhaps of another body.
