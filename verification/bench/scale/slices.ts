@@ -72,7 +72,13 @@ async function prime({ service: { port }, answers }: Sliced, { generator }: Grou
 async function fire(sliced: Sliced, ground: Ground, seconds: number): Promise<number> {
   const { name, service, phase, connections = CONNECTIONS } = sliced
   await service.call('begin')
-  const { failed } = await ground.generator.call('fire', { port: service.port, body: BODY, phase, connections, seconds })
+  const { failed } = await ground.generator.call('fire', {
+    port: service.port,
+    body: BODY,
+    phase,
+    connections,
+    seconds,
+  })
   const { cpuMicros, requests } = await service.call('end')
   if (failed > 0) throw new Error(`${name}: ${failed} of ${requests} requests failed.`)
   // A machine can be so busy that the time is over before the first request.
