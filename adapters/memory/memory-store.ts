@@ -121,7 +121,7 @@ export class MemoryStore implements Store {
     return this.#apply(key, own, before, withoutResult, now)
   }
 
-  /** Its bytes are a copy, also of a large body, which a replay sends without one. */
+  /** The body is a copy, even a large one, which a replay sends without a copy. */
   inspect(key: string): MaybePromise<IdempotencyRecord | null> {
     const record = machine.inspect(toStoredRecord(this.#records.find(key)), this.#now()).reply
     if (record?.state !== 'completed' || !record.answer?.body) return record

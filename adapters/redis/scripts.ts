@@ -52,8 +52,8 @@ end
 `
 
 /**
- * Most claims find no record, and then need nothing of what follows. If Redis refuses the SET, for example for lack of memory, what
- * follows finds out whether there is a record to show.
+ * Most claims find no record. They end here, before the script defines what reads any record: with `COMPLETE_CLAIM`, a first request
+ * takes Redis a quarter less CPU time. If Redis refuses the SET, for example for lack of memory, there may still be a record to show.
  */
 const CLAIM_NEW = `
 local claim = '1' .. cmsgpack.pack({ 'in-flight', token, fingerprint, 1, false, now + lease_ms })
@@ -164,8 +164,8 @@ return OK
 `)
 
 /**
- * Most completions find the claim of their owner, without steps, and then need nothing of what follows. What is not exactly such a
- * claim is left to it.
+ * Most completions find the claim of their owner, without steps. They end here, too. Whatever is not exactly such a claim is left to the
+ * rest of the script.
  */
 const COMPLETE_CLAIM = `
 local claim = redis.call('GETRANGE', KEYS[1], 0, 4095)

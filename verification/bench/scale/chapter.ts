@@ -1,4 +1,5 @@
 import type { LineChart } from '../chart.js'
+import type { Spread } from '../statistics.js'
 import type { Table } from '../table.js'
 
 /** What was measured of one thing that grows. */
@@ -25,6 +26,14 @@ export interface Growth {
 /** `1,000` keys, as a step of a chart and of a table. */
 export function toSteps(values: readonly number[], label = formatCount) {
   return values.map((value) => ({ value, label: label(value) }))
+}
+
+/** One line for first requests, and one for replays. */
+export function toFirstAndReplayLines(ratios: readonly Readonly<Record<'first' | 'replay', Spread>>[]) {
+  return [
+    { label: 'first request', values: ratios.map(({ first }) => first.median) },
+    { label: 'replay', values: ratios.map(({ replay }) => replay.median) },
+  ]
 }
 
 export function formatCount(value: number): string {

@@ -1,7 +1,7 @@
 import type { Servers } from '../protection.js'
 import { ratioOf } from '../statistics.js'
 import { spreadCell } from '../table.js'
-import { type Chapter, formatCount, formatTimes, toSteps } from './chapter.js'
+import { type Chapter, formatCount, formatTimes, toFirstAndReplayLines, toSteps } from './chapter.js'
 import { type Ground, measureSlices, type Sliced, startEmptyService } from './slices.js'
 
 /** What a request takes on more and more connections, in memory, compared with unprotected Express on as many. */
@@ -42,10 +42,7 @@ function connectionsChapter(ratios: readonly Ratio[]): Chapter {
       xAxis: 'connections',
       yAxis: '× unprotected Express on as many',
       steps: toSteps(ratios.map(({ connections }) => connections)),
-      lines: [
-        { label: 'first request', values: ratios.map(({ first }) => first.median) },
-        { label: 'replay', values: ratios.map(({ replay }) => replay.median) },
-      ],
+      lines: toFirstAndReplayLines(ratios),
     },
     table: {
       columns: ['connections', 'first request, × Express', 'replay, × Express'],

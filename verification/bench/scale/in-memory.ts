@@ -3,7 +3,7 @@ import type { Servers } from '../protection.js'
 import type { Service } from '../service.js'
 import { ratioOf } from '../statistics.js'
 import { countCell, spreadCell } from '../table.js'
-import { type Chapter, formatCount, formatTimes, type Growth, toSteps } from './chapter.js'
+import { type Chapter, formatCount, formatTimes, type Growth, toFirstAndReplayLines, toSteps } from './chapter.js'
 import { type Ground, measureSlices, type Sliced, startEmptyService } from './slices.js'
 
 /** A service among so many keys, and what was seen of it. */
@@ -96,10 +96,7 @@ function cpuChapter(ratios: readonly Ratio[], growth: Growth): Chapter {
       xAxis: 'live keys',
       yAxis: '× unprotected Express',
       steps: toSteps(ratios.map(({ keys }) => keys)),
-      lines: [
-        { label: 'first request', values: ratios.map(({ first }) => first.median) },
-        { label: 'replay', values: ratios.map(({ replay }) => replay.median) },
-      ],
+      lines: toFirstAndReplayLines(ratios),
     },
     table: {
       columns: ['live keys', 'first request, × Express', 'replay, × Express'],
