@@ -1,4 +1,4 @@
-import { isDemoted, type PoolTurns, retryConflicts, useConnection } from '../sql/clients.js'
+import { isDemoted, type PoolTurns, retryConflicts, runOnConnection } from '../sql/clients.js'
 import type { Row } from '../sql/row.js'
 import { giveBack, hasResetOnRelease, type MySqlConnection, type MySqlPool, sendSql, takeConnection } from './client.js'
 import {
@@ -92,7 +92,7 @@ export class MySqlDatabase {
     const connection = await takeConnection(this.#pool, this.#turns, isUrgent).catch((error) => {
       throw storeError(error)
     })
-    return useConnection(
+    return runOnConnection(
       connection,
       async () => send(connection, examines ? await this.#examine(connection) : undefined),
       (error) => isStatementRefusal(error) && !isDemoted(connection, isReadOnly(error)),

@@ -4,7 +4,7 @@ import {
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
-import { isDemoted, useConnection } from '../sql/clients.js'
+import { isDemoted, runOnConnection } from '../sql/clients.js'
 import {
   getCallbackConnection,
   getCorePool,
@@ -83,7 +83,7 @@ function createPoolTransactions(pool: MySqlPool): TransactionRunner<object, Pool
         void sendSql(connection, RESTORE_AUTOCOMMIT_SQL).catch(() => connection.destroy()) // It comes before anything else on the connection.
       }
       const isGoodAfterError = (error: unknown) => rollBackIfPossible(connection, error)
-      await useConnection(connection, workInside, isGoodAfterError, (isGood) => {
+      await runOnConnection(connection, workInside, isGoodAfterError, (isGood) => {
         end.close()
         ends.delete(tx)
         giveBack(connection, isGood)

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { ignoreError, isDemoted, limitSilence, type PoolTurns, useConnection } from '../sql/clients.js'
+import { ignoreError, isDemoted, limitSilence, type PoolTurns, runOnConnection } from '../sql/clients.js'
 import { isReadOnly, isStatementRefusal, PostgresStoreError } from './errors.js'
 import type { Statement, StatementValue } from './sql.js'
 
@@ -77,7 +77,7 @@ export function createPoolSender(pool: PostgresPool, turns: PoolTurns, prepares:
       isStatementRefusal(error) &&
       !isDemoted(connection, isReadOnly(error)) &&
       (settings === null || tryRollback(connection))
-    return useConnection(connection, send, isGoodAfterError, (isGood) => connection.release(!isGood))
+    return runOnConnection(connection, send, isGoodAfterError, (isGood) => connection.release(!isGood))
   }
 }
 

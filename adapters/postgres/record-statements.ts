@@ -83,13 +83,13 @@ export function createRecordStatements(schemaName: string) {
       `SELECT CASE WHEN pg_catalog.pg_try_advisory_xact_lock_shared(:lock) THEN '1' END AS free, ${SESSION_COLUMNS}`,
     ),
     insert:
-      createLockLimitedStatement(`INSERT INTO ${records} (id, name, format, revision, ${RECORD_COLUMNS.join(', ')})
+      createLockTimeoutStatement(`INSERT INTO ${records} (id, name, format, revision, ${RECORD_COLUMNS.join(', ')})
       SELECT :id, :name, ${FORMAT}, 1, ${RECORD_COLUMNS.map((name) => `:${name}`).join(', ')} WHERE ${LIMIT_LOCK_WAIT_BY_KIND_SQL} AND ${SYNC_COMMIT_SQL}
       ON CONFLICT (id) DO NOTHING RETURNING '1' AS done`),
     update:
-      createLockLimitedStatement(`UPDATE ${records} t SET format = ${FORMAT}, revision = t.revision {+} 1, ${written}
+      createLockTimeoutStatement(`UPDATE ${records} t SET format = ${FORMAT}, revision = t.revision {+} 1, ${written}
       WHERE ${IS_UNCHANGED} AND ${LIMIT_LOCK_WAIT_BY_KIND_SQL} AND ${SYNC_COMMIT_SQL} RETURNING '1' AS done`),
-    remove: createLockLimitedStatement(
+    remove: createLockTimeoutStatement(
       `DELETE FROM ${records} t WHERE ${IS_UNCHANGED} AND ${LIMIT_LOCK_WAIT_BY_KIND_SQL} AND ${SYNC_COMMIT_SQL} RETURNING '1' AS done`,
     ),
     renew: createStatement(`UPDATE ${records} t
@@ -103,7 +103,7 @@ export function createRecordStatements(schemaName: string) {
 }
 
 /** A statement that several kinds of commands send. A claim waits less long for a locked row. */
-function createLockLimitedStatement(sql: string) {
+function createLockTimeoutStatement(sql: string) {
   const create = createStatement(sql)
   return (values: SqlValues, kind?: CommandKind) =>
     create({ ...values, lockWait: kind === 'claim' ? CLAIM_LOCK_WAIT : LOCK_WAIT })

@@ -4,7 +4,7 @@ import {
   type TxOfFunctions,
   toIsolationSql,
 } from '../sql/client-transactions.js'
-import { isDemoted, useConnection } from '../sql/clients.js'
+import { isDemoted, runOnConnection } from '../sql/clients.js'
 import {
   COMMIT,
   canPipeline,
@@ -102,7 +102,7 @@ function createPoolTransactions(
         open.delete(connection)
         connection.release(!isGood)
       }
-      await useConnection(connection, () => work(connection).then(() => on.commit()), isGoodAfterError, giveBack)
+      await runOnConnection(connection, () => work(connection).then(() => on.commit()), isGoodAfterError, giveBack)
     },
   }
 }

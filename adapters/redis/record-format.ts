@@ -1,4 +1,4 @@
-export const NOW = `
+export const READ_CLOCK = `
 local key = KEYS[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -19,7 +19,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
  *
  * A body is read only if it is sent: copying 1 MiB takes Redis a hundred times as long as the rest.
  */
-export const RECORD_FORMAT = `
+export const RECORD_FUNCTIONS = `
 local HEAD = { 'state', 'string', 'token', 'string', 'fingerprint', 'string', 'attempt', 'number' }
 local TAILS = {
   ['in-flight'] = { 'uncertain', 'boolean', 'lease_until', 'number' },
@@ -144,4 +144,4 @@ end
 `
 
 /** What most scripts begin with. */
-export const RECORD = NOW + RECORD_FORMAT
+export const RECORD = READ_CLOCK + RECORD_FUNCTIONS

@@ -4,7 +4,7 @@
  */
 
 import { hash } from 'node:crypto'
-import { NOW, RECORD, RECORD_FORMAT } from './record-format.js'
+import { READ_CLOCK, RECORD, RECORD_FUNCTIONS } from './record-format.js'
 
 /** A script's text, and the digest by which a server caches it. */
 export interface Script {
@@ -55,7 +55,7 @@ end
  * Most claims find no record. They end here, before the script defines what reads any record: with `COMPLETE_CLAIM`, a first request
  * takes Redis a quarter less CPU time. If Redis refuses the SET, for example for lack of memory, there may still be a record to show.
  */
-const CLAIM_NEW = `
+const CREATE_CLAIM = `
 local claim = '1' .. cmsgpack.pack({ 'in-flight', token, fingerprint, 1, false, now + lease_ms })
 local set = redis.pcall('SET', key, claim, 'NX', 'PX', retention_ms)
 if set and not set.err then return { 1, 1, 0 } end
@@ -65,7 +65,7 @@ if set and not set.err then return { 1, 1, 0 } end
  * Without flags, so that under `maxmemory` refusals and replays, which write nothing, still work: only the SET of a new
  * claim fails.
  */
-export const BEGIN = createScript(`${SUPPORTED}${NOW}${OWN}${CLAIM_NEW}${RECORD_FORMAT}${CLAIMED}
+export const BEGIN = createScript(`${SUPPORTED}${READ_CLOCK}${OWN}${CREATE_CLAIM}${RECORD_FUNCTIONS}${CLAIMED}
 local WAS_NONE, WAS_FAILED, WAS_UNKNOWN = 0, 1, 2
 
 local function previous_outcome(attempt, uncertain)

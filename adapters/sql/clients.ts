@@ -133,18 +133,18 @@ export function ignoreError(): void {}
  * Works on a connection that was taken from a pool, and gives it back. Unless it may be used again, `giveBack` closes it, which rolls back
  * whatever is open on it.
  */
-export async function useConnection<Result>(
+export async function runOnConnection<Result>(
   connection: Record<'on' | 'off', (event: 'error', listener: () => void) => unknown>,
   work: () => Promise<Result>,
   isGoodAfterError: (error: unknown) => boolean | Promise<boolean>,
   giveBack: (isGood: boolean) => void,
-  isGoodAfter = (_result: Result) => true,
+  isGoodAfterSuccess = (_result: Result) => true,
 ): Promise<Result> {
   connection.on('error', ignoreError)
   let isGood = false
   try {
     const result = await work()
-    isGood = isGoodAfter(result)
+    isGood = isGoodAfterSuccess(result)
     return result
   } catch (error) {
     isGood = await isGoodAfterError(error)

@@ -19,11 +19,11 @@ afterEach(async () => {
 })
 
 test('the memory store keeps every promise that applies to it', async () => {
-  expect(await findBroken(oursMemory)).toEqual([])
+  expect(await findBrokenPromises(oursMemory)).toEqual([])
 })
 
 test('an unprotected handler breaks what a retry needs', async () => {
-  expect(await findBroken(bare)).toEqual([
+  expect(await findBrokenPromises(bare)).toEqual([
     'another answer on replay',
     'loses headers on replay',
     'runs twice in a race',
@@ -33,7 +33,7 @@ test('an unprotected handler breaks what a retry needs', async () => {
 })
 
 test('a handler that only looks for an earlier answer breaks what else protects', async () => {
-  expect(await findBroken(floorMemory)).toEqual([
+  expect(await findBrokenPromises(floorMemory)).toEqual([
     'runs twice in a race',
     'takes another body for the same',
     "gives one merchant's answer to another",
@@ -42,12 +42,14 @@ test('a handler that only looks for an earlier answer breaks what else protects'
 })
 
 test('what became of a stopped owner is said as it was seen', async () => {
-  expect(await findBroken(oursMemory, { isFreed: false, isFenced: null })).toEqual(['a crash blocks the key'])
-  expect(await findBroken(oursMemory, { isFreed: true, isFenced: false })).toEqual(['a late owner replaces the answer'])
+  expect(await findBrokenPromises(oursMemory, { isFreed: false, isFenced: null })).toEqual(['a crash blocks the key'])
+  expect(await findBrokenPromises(oursMemory, { isFreed: true, isFenced: false })).toEqual([
+    'a late owner replaces the answer',
+  ])
 })
 
 /** What is said of a protection, by all probes that apply. */
-async function findBroken(open: Open, stopped?: StoppedOwner): Promise<string[]> {
+async function findBrokenPromises(open: Open, stopped?: StoppedOwner): Promise<string[]> {
   const broken: string[] = []
   for (const { failing, holds } of PROMISES) {
     if ((await holds(probeOf(await serve(open), stopped, () => {}))) === false) broken.push(failing)

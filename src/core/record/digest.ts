@@ -68,25 +68,25 @@ export function computeDigest(
   if (value instanceof Uint8Array || (typeof value === 'string' && value.isWellFormed())) {
     return FORMAT + createHash('sha256').update(`${prefix}bytes\n`).update(value).digest('base64url')
   }
-  const form = new CanonicalForm(`${prefix}json\n`)
+  const hasher = new CanonicalHasher(`${prefix}json\n`)
   try {
-    return form.addValue(value, 0, ignoredMember) ?? FORMAT + form.digest()
+    return hasher.addValue(value, 0, ignoredMember) ?? FORMAT + hasher.digest()
   } finally {
-    form.close()
+    hasher.releaseBytes()
   }
 }
 
 const TOO_DEEP: DigestFault = { fault: 'too_deep' }
 
 /**
- * The canonical form of a value: members sorted by UTF-16 code unit as in RFC 8785, and none left out. Unlike RFC 8785 it accepts
+ * Hashes the canonical form of a value: members sorted by UTF-16 code unit as in RFC 8785, and none left out. Unlike RFC 8785 it accepts
  * every value that a parser can make: 1e400 is `Infinity`, and lone surrogates stay distinct, because JSON.stringify escapes them.
  *
  * It is written as UTF-8, and hashed in parts. As one string, a body of 64 kB takes twice as long, because the collector copies the
  * pieces of a string that grows, and one of 200 bytes takes a fifth more (Node 24 and 26).
  */
-class CanonicalForm {
-  readonly #bytes = takeBytes()
+class CanonicalHasher {
+  readonly #bytes = takeSpareBytes()
   #length = 0
   #hash: Hash | undefined
 
@@ -129,7 +129,7 @@ class CanonicalForm {
   }
 
   /** Its bytes are free for the next one. */
-  close(): void {
+  releaseBytes(): void {
     spareBytes = this.#bytes
   }
 
@@ -212,7 +212,7 @@ class CanonicalForm {
 /** Kept between digests. A `toJSON` that makes another digest meanwhile gets its own. */
 let spareBytes: Buffer | undefined
 
-function takeBytes(): Buffer {
+function takeSpareBytes(): Buffer {
   const bytes = spareBytes ?? Buffer.allocUnsafeSlow(PART_BYTES)
   spareBytes = undefined
   return bytes
